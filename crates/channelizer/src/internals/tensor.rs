@@ -204,6 +204,11 @@ impl TensorKernels {
         let apart = shares.between(channels);
         let length = |all: usize| (all as u64).saturating_sub(apart);
         let launches = self.shape.launches(count.div_ceil(JOBS));
+        // That of packed samples is told nothing of them, and how far ahead it asks.
+        let told = match self.samples {
+            FastSamples::Real { .. } => self.ahead,
+            samples => samples.integer_bits(),
+        };
         workspace.run(stream, launches, |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
@@ -228,12 +233,8 @@ impl TensorKernels {
                 period,
                 period_stride,
                 time_stride,
-                self.ahead,
-                self.samples.integer_bits(),
+                told,
             ];
-            // That of packed samples is told nothing of them.
-            let packed = matches!(self.samples, FastSamples::Real { .. });
-            let columns = if packed { &columns[..columns.len() - 1] } else { columns };
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {

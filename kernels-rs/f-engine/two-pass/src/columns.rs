@@ -37,7 +37,7 @@
 //! ([`fringes_device::tensor_core`]), to 24 bits of the largest of them. Of `T` taps that is `2 T` products and at most
 //! `8 M + 4` sums: `|dz| <= (T + 4 M + 3) 2^-22 A`.
 
-use fringes_device::barrier::bar_red_or_pred_0;
+use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
@@ -130,6 +130,9 @@ pub trait Filter: Copy {
     /// Entries to a column of the table of the last product.
     const TAILS: usize;
 
+    /// Whether every warp has entries of its own.
+    const EACH: bool;
+
     /// Bits of a number, of which two are a point.
     fn bits(self) -> u32;
 
@@ -142,7 +145,7 @@ pub trait Filter: Copy {
     ///
     /// # Safety
     /// - All threads of the block call it, and the samples of the entries' jobs are there.
-    /// - Each warp has written its entries; a barrier is after, before columns are read.
+    /// - The entries have been written; a barrier is after, before columns are read.
     unsafe fn bring<const M: usize, R: Radix>(
         self,
         thread: u32,
@@ -210,9 +213,18 @@ pub unsafe fn run<const M: usize, R: Radix, F: Filter>(filter: F, arguments: Arg
         row_words,
         multiple: 1,
     };
-    let fault = sources.write_entries::<M, R>(group, thread, shared);
+    let fault = if F::EACH {
+        sources.write_each::<M, R>(group, thread, shared)
+    } else if sources.write_for_all::<M, R>(group, thread, shared) {
+        trap();
+        return;
+    } else {
+        false
+    };
     filter.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
-    if bar_red_or_pred_0(fault) {
+    if !F::EACH {
+        bar_sync_0();
+    } else if bar_red_or_pred_0(fault) {
         trap();
         return;
     }

@@ -144,6 +144,7 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
     const COLUMNS: u32 = COLUMNS;
     const ENTRIES: usize = 16;
     const MORE: usize = 0;
+    const EACH: bool = false;
     const TAILS: usize = 16;
 
     #[inline(always)]
@@ -173,7 +174,7 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
         while item < 2 * pieces(m) * parts {
             let (part, rest) = (item % parts, item / parts);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
-            let entry = Entry::load(shared, Entry::piece(m, radix, which, warp));
+            let entry = Entry::load(shared, Entry::piece(m, radix, which, 0));
             // Of a job that is not there, zeros.
             let mut words = [[0; 8]; 2];
             let first = part * TOGETHER + lane / 16;
@@ -264,6 +265,7 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
 
 impl<const COLUMNS: u32> Samples for Half<COLUMNS> {
     const COLUMNS: usize = COLUMNS as usize;
+    const EACH: bool = false;
 
     #[inline(always)]
     fn bits(self) -> u32 {
@@ -273,6 +275,11 @@ impl<const COLUMNS: u32> Samples for Half<COLUMNS> {
     #[inline(always)]
     fn multiple(self) -> u32 {
         8
+    }
+
+    #[inline(always)]
+    fn ahead(self) -> u32 {
+        0
     }
 
     #[inline(always)]

@@ -24,6 +24,7 @@ impl<const BITS: u32> Filter for Real<BITS> {
     const ENTRIES: usize = 16;
     const MORE: usize = 0;
     const TAILS: usize = 16;
+    const EACH: bool = true;
 
     #[inline(always)]
     fn bits(self) -> u32 {

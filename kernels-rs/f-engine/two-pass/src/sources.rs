@@ -1,9 +1,10 @@
 //! Where a block of the first pass finds its jobs' samples, and asks for those of blocks to come.
 //!
 //! # Entries
-//! What is needed of a job to load its samples is an [`Entry`] in shared memory. Every warp has its own, so that none
-//! waits for another before its first load. One warp looks besides whether values of the jobs have places; the barrier
-//! behind the samples tells all.
+//! What is needed of a job to load its samples is an [`Entry`] in shared memory. Where samples are packed every warp has
+//! its own, so that none waits for another before its first load, and one warp looks besides whether values of the jobs
+//! have places; the barrier behind the samples tells all. Of other samples, whose blocks have less to do, that would take
+//! longer than the wait (D-199), and so would asking for samples of blocks to come.
 //!
 //! # Samples of blocks to come
 //! Blocks that begin together want their samples from the device's memory together, and then leave it idle. So a block
@@ -11,6 +12,7 @@
 //! computes. All blocks of a group read lines of the same rows, so each asks for a share of whole lines that follow each
 //! other: of rows behind a job's history, which jobs before it have asked for.
 
+use fringes_device::barrier::bar_red_or_pred_0;
 use fringes_device::copy_async::prefetch_global_l2;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, Shared, opaque};
@@ -40,14 +42,13 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Writes the entries of both jobs of a group, of each warp its own: none waits for another before it loads samples.
-    /// Whether one of the jobs does not keep to the views, for one thread or more of the block; samples of such a job
-    /// are not loaded.
+    /// Writes the entries of both jobs of a group, of each warp its own. Whether one of the jobs does not keep to the
+    /// views, for one thread or more of the block; samples of such a job are not loaded.
     ///
     /// # Safety
     /// - All threads of the block call it.
     #[inline(always)]
-    pub(crate) unsafe fn write_entries<const M: usize, R: Radix>(
+    pub(crate) unsafe fn write_each<const M: usize, R: Radix>(
         &self,
         group: u32,
         thread: u32,
@@ -76,6 +77,36 @@ impl Sources<'_> {
         }
         bar_warp_sync(u32::MAX);
         fault
+    }
+
+    /// Writes the entries of both jobs of a group for all warps. Whether one of the jobs does not keep to the views, for
+    /// all threads.
+    ///
+    /// # Safety
+    /// - All threads of the block call it.
+    #[inline(always)]
+    pub(crate) unsafe fn write_for_all<const M: usize, R: Radix>(
+        &self,
+        group: u32,
+        thread: u32,
+        shared: Shared<[u32; 4]>,
+    ) -> bool {
+        // Two threads look at the two jobs.
+        let mut fault = false;
+        if thread < 2 {
+            let mut entry = [0; 4];
+            if group * 2 + thread < self.jobs.1 {
+                let job = job::load(self.jobs.0, (group * 2 + thread) as usize);
+                let samples = self.of(&job);
+                let sizes = (self.taps, self.row_words);
+                let fits = job.spectra == 0 || self.limits.hold(&job) && reach(samples, sizes, &job);
+                let found = Entry::of(samples, &job, self.taps);
+                let odd = found[3] > 0 && !found[2].is_multiple_of(self.multiple);
+                (fault, entry) = (!fits || odd, found);
+            }
+            shared.store(Entry::piece(M as u32, R::POINTS as u32, thread, 0), entry);
+        }
+        bar_red_or_pred_0(fault)
     }
 
     /// Asks for a share of the samples of the block that is `ahead` blocks behind strip `strip` of `strips` of a group,
@@ -121,19 +152,28 @@ impl Sources<'_> {
 /// # Safety
 /// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
-unsafe fn has_rows(samples: Global<u32>, (taps, row_words): (u32, u32), job: &Job) -> bool {
+unsafe fn has_rows(samples: Global<u32>, sizes: (u32, u32), job: &Job) -> bool {
+    job.spectra <= SPECTRA && job.first_bit < 1 << 60 && reach(samples, sizes, job)
+}
+
+/// Whether the samples of a job reach as far as its last row, if numbers are not too large ([`has_rows`],
+/// [`Limits::hold`]).
+///
+/// # Safety
+/// - Nothing but numbers is looked at: safe for every job.
+#[inline(always)]
+unsafe fn reach(samples: Global<u32>, (taps, row_words): (u32, u32), job: &Job) -> bool {
     let rows = (job.spectra as u64).wrapping_add(taps as u64).wrapping_sub(1);
     // Computed anew for every job, so that they take no registers meanwhile.
     let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
     let before = anew(samples.address(0)) % 16;
     // Of the 16 bytes, wherever they begin, that have the last bit all are there.
     let end = (8 * before).wrapping_add(job.first_bit).wrapping_add((32 * row_words as u64).wrapping_mul(rows));
-    job.spectra <= SPECTRA
-        && job.first_bit < 1 << 60
-        && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
+    end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
 }
 
-/// What the threads of a warp know of a job: an entry behind the pieces of eight of its columns, of each warp others.
+/// What the threads of a warp know of a job: an entry behind the pieces of eight of its columns, of each warp that has
+/// its own behind others.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     /// Address of the 16 bytes that have the first bit.
@@ -168,7 +208,7 @@ impl Entry {
     /// The entry at a piece of shared memory.
     ///
     /// # Safety
-    /// - The warp has written one there ([`Sources::write_entries`]).
+    /// - One has been written there ([`Sources::write_each`], [`Sources::write_for_all`]).
     #[inline(always)]
     pub(crate) unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
         let [low, high, both, rows] = shared.load(piece);

@@ -83,6 +83,7 @@ impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
     const COLUMNS: u32 = COLUMNS;
     const ENTRIES: usize = 32;
     const MORE: usize = 16;
+    const EACH: bool = false;
     const TAILS: usize = 0;
 
     #[inline(always)]
@@ -114,7 +115,7 @@ impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
         while item < 2 * pieces(m) * parts_of_radix {
             let (part, rest) = (item % parts_of_radix, item / parts_of_radix);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
-            let entry = Entry::load(shared, Entry::piece(m, radix, which, warp));
+            let entry = Entry::load(shared, Entry::piece(m, radix, which, 0));
             // Bytes are whole, though a point may begin with any number.
             let address = entry.address.wrapping_add((entry.bit / 8) as u64);
             let there = entry.rows > 0;

@@ -19,10 +19,14 @@ const WARPS: u32 = THREADS / 32 / 2;
 
 /// Packed real samples of so many bits, 8, 10 or 12.
 #[derive(Clone, Copy)]
-pub(super) struct Real<const BITS: u32>;
+pub(super) struct Real<const BITS: u32> {
+    /// Blocks from one to that whose samples it asks for; 0 for none.
+    pub(super) ahead: u32,
+}
 
 impl<const BITS: u32> Samples for Real<BITS> {
     const COLUMNS: usize = 2;
+    const EACH: bool = true;
 
     #[inline(always)]
     fn bits(self) -> u32 {
@@ -36,6 +40,11 @@ impl<const BITS: u32> Samples for Real<BITS> {
             12 => 4,
             _ => 2,
         }
+    }
+
+    #[inline(always)]
+    fn ahead(self) -> u32 {
+        self.ahead
     }
 
     #[inline(always)]

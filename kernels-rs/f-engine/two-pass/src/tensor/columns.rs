@@ -12,7 +12,7 @@
 //! Of one term, a weight is within `2^-11` of itself, and so is a point that is stored; of two terms as
 //! [`columns`](crate::columns) says, and a point within `2^-22`.
 
-use fringes_device::barrier::bar_red_or_pred_0;
+use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
@@ -57,8 +57,6 @@ pub struct Arguments {
     /// Bits of the number of a point of a row after the pass [between](super::middle), if there is one, else of `rows`:
     /// point `n2` is the `n2 / 2^bits`th of `n2 % 2^bits`.
     pub row_bits: u32,
-    /// Blocks from one to that whose samples it asks for; 0 for none ([`sources`](crate::sources)).
-    pub ahead: u32,
 }
 
 /// Entries of the tables to a column, and sixteen taps.
@@ -69,11 +67,17 @@ pub trait Samples: Copy {
     /// Columns of the tables of weights to a point: both parts of a complex sample have the same weights.
     const COLUMNS: usize;
 
+    /// Whether every warp has entries of its own.
+    const EACH: bool;
+
     /// Bits of a number, of which two are a point.
     fn bits(self) -> u32;
 
     /// What a job's first bit must be a multiple of.
     fn multiple(self) -> u32;
+
+    /// Blocks from one to that whose samples it asks for; 0 for none.
+    fn ahead(self) -> u32;
 
     /// Brings the strip's columns of both jobs into shared memory, `[job][column][row]`; `rows` are the points of a row
     /// and the bytes from row to row.
@@ -81,7 +85,7 @@ pub trait Samples: Copy {
     /// # Safety
     /// - All threads of the block call it, and the samples of the entries' jobs are there; their first bits are
     ///   multiples of [`multiple`](Self::multiple).
-    /// - Each warp has written its entries; a barrier is after, before columns are read.
+    /// - The entries have been written; a barrier is after, before columns are read.
     unsafe fn bring<const M: usize, R: Radix>(
         self,
         thread: u32,
@@ -223,6 +227,19 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
     }
     let thread = opaque(tid_x() as i32) as u32;
     let shared = Shared::<[u32; 4]>::dynamic();
+    let sources = Sources {
+        samples: [samples, held],
+        jobs: (jobs, count),
+        limits: &limits,
+        taps,
+        row_words,
+        // Samples that are whole bytes from the start of a row begin so.
+        multiple: given.multiple(),
+    };
+    if !S::EACH && sources.write_for_all::<M, R>(group, thread, shared) {
+        trap();
+        return;
+    }
     // The tables from the lane's entries of a place on.
     let tables = |place: u32| {
         // Fragments of column `g`: 2 t - g + 7.
@@ -241,22 +258,15 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
             ahead[n1] = Fragments::load::<S>(from, n1);
         }
     });
-    let sources = Sources {
-        samples: [samples, held],
-        jobs: (jobs, count),
-        limits: &limits,
-        taps,
-        row_words,
-        // Samples that are whole bytes from the start of a row begin so.
-        multiple: given.multiple(),
-    };
-    let fault = sources.write_entries::<M, R>(group, thread, shared);
+    let fault = S::EACH && sources.write_each::<M, R>(group, thread, shared);
     given.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
-    if bar_red_or_pred_0(fault) {
+    if !S::EACH {
+        bar_sync_0();
+    } else if bar_red_or_pred_0(fault) {
         trap();
         return;
     }
-    sources.ask_ahead(arguments.ahead, group, (strip, rows / STRIP), thread);
+    sources.ask_ahead(given.ahead(), group, (strip, rows / STRIP), thread);
     while place < STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
         let lane = opaque(thread as i32) as u32 % 32;

@@ -48,7 +48,6 @@ macro_rules! columns {
                 period: u32,
                 period_stride: u64,
                 time_stride: u32,
-                ahead: u32,
                 $($last)*
             ) {
                 let launch = Launch {
@@ -64,7 +63,7 @@ macro_rules! columns {
                 let limits =
                     Limits { out: [out_len, next_len], saturated: [saturated_len, next_saturated_len], inputs, launch };
                 let arguments =
-                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits, ahead };
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits };
                 if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $type, $terms>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;
@@ -82,7 +81,8 @@ pub mod filter {
     use super::*;
 
     columns! {
-        "samples of 8 bits" Real::<8>, Real<8>, [];
+        "samples of 8 bits; `ahead`, blocks from one to that whose samples it asks for, 0 for none"
+        Real::<8> { ahead }, Real<8>, [ahead: u32,];
         tensor_b8_m1_r4_half 1 FourTwice 2 1;
         tensor_b8_m2_r4_half 2 FourTwice 1 1;
         tensor_b8_m1_r8_half 1 Eight 2 1;
@@ -92,7 +92,8 @@ pub mod filter {
     }
 
     columns! {
-        "samples of 10 bits" Real::<10>, Real<10>, [];
+        "samples of 10 bits; `ahead`, blocks from one to that whose samples it asks for, 0 for none"
+        Real::<10> { ahead }, Real<10>, [ahead: u32,];
         tensor_b10_m1_r4_half 1 FourTwice 2 1;
         tensor_b10_m2_r4_half 2 FourTwice 1 1;
         tensor_b10_m1_r8_half 1 Eight 2 1;
@@ -119,7 +120,8 @@ pub mod more_filter {
     use super::*;
 
     columns! {
-        "samples of 12 bits" Real::<12>, Real<12>, [];
+        "samples of 12 bits; `ahead`, blocks from one to that whose samples it asks for, 0 for none"
+        Real::<12> { ahead }, Real<12>, [ahead: u32,];
         tensor_b12_m1_r4_half 1 FourTwice 2 1;
         tensor_b12_m2_r4_half 2 FourTwice 1 1;
         tensor_b12_m1_r8_half 1 Eight 2 1;
@@ -407,7 +409,8 @@ pub mod two_terms {
     use super::*;
 
     columns! {
-        "samples of 10 bits" Real::<10>, Real<10>, [];
+        "samples of 10 bits; `ahead`, blocks from one to that whose samples it asks for, 0 for none"
+        Real::<10> { ahead }, Real<10>, [ahead: u32,];
         tensor_b10_m1_r8_single 1 Eight 1 2;
     }
 

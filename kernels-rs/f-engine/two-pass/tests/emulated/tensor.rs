@@ -90,7 +90,7 @@ pub(crate) const AHEAD: u32 = 5;
 
 /// Launches the first kernel for some groups.
 macro_rules! columns {
-    ($case:expr, $made:expr, $shape:expr, $device:expr, $tables:expr, ($first:expr, $groups:expr), $kernel:path $(, $bits:expr)?) => {{
+    ($case:expr, $made:expr, $shape:expr, $device:expr, $tables:expr, ($first:expr, $groups:expr), $kernel:path $(, $last:expr)?) => {{
         let (case, shape, device, tables) = ($case, $shape, &mut $device, &$tables);
         let (channel_stride, period_stride) = case.strides();
         let (count, inputs) = ($made.jobs.len() as u32, case.inputs.len() as u32);
@@ -125,8 +125,7 @@ macro_rules! columns {
                 case.period as u32,
                 period_stride,
                 inputs,
-                $crate::tensor::AHEAD,
-                $($bits,)?
+                $($last,)?
             )
         })
     }};
@@ -135,7 +134,7 @@ macro_rules! columns {
 /// Runs a case with numbers of `$terms` terms; no kernel may have a fault.
 macro_rules! run {
     ($case:expr, $terms:literal, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
-        $crate::tensor::run!(@ $case, $terms, $columns, [], false, $([$middle],)? $rows, $element)
+        $crate::tensor::run!(@ $case, $terms, $columns, [$crate::tensor::AHEAD], false, $([$middle],)? $rows, $element)
     };
     // Of samples of whole bytes, integers of so many bits or floats, and whether of the inner half alone.
     (complex $bits:expr, $inner:literal; $case:expr, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
@@ -400,7 +399,7 @@ fn jobs_that_are_not_as_they_should_be_trap_and_store_nothing() {
         let mut device = Device::<[f32; 2]>::new(&case, &made, 0);
         let shape = TensorShape::new(512, 1).unwrap();
         let tables = Tables::new(&case, &made, shape, &mut device.memory, (2, false));
-        let report = columns!(&case, made, shape, device, tables, (0, 2), tensor_b10_m1_r8_half);
+        let report = columns!(&case, made, shape, device, tables, (0, 2), tensor_b10_m1_r8_half, AHEAD);
         let other = report.faults.iter().find(|fault| !fault.to_string().contains("trapped"));
         assert!(!report.faults.is_empty() && other.is_none(), "{what}: {other:?}");
         let points = device.memory.download(tables.workspace);
