@@ -45,11 +45,11 @@ fn beams_are_no_faster_than_the_board_s_limit_pays_for() {
 
 #[test]
 fn an_instrument_on_one_gpu_keeps_up_with_as_many_antennas_as_the_record_of_the_f_engine_says() {
-    // The bench's `instrument_stream` keeps up with 49.6 antennas of 1712 Msamples/s, F and X one after the other, with
+    // The bench's `instrument_stream` keeps up with 50.2 antennas of 1712 Msamples/s, F and X one after the other, with
     // 4096 channels. It writes rows, which are slower than heaps, of which the coefficient is.
     let plan = Plan::new(&Telescope::default(), &Machine { gpu_share: 1.0, ..Machine::default() }).unwrap();
     let antennas = 64.0 / (plan.compute.f + plan.compute.x);
-    assert!((antennas / 49.6 - 1.0).abs() < 0.1, "{antennas}");
+    assert!((antennas / 50.2 - 1.0).abs() < 0.1, "{antennas}");
     // Copies of samples from pinned memory: 13.0 antennas.
     let f = plan.ranks.iter().find(|rank| rank.role == Role::F).unwrap();
     let copies = f.needs.iter().find(|need| need.0 == Resource::HostToGpu).unwrap().1;
@@ -148,8 +148,10 @@ fn energy_of_f_grows_as_its_rate_falls_outside_of_what_was_measured() {
     for (channels, nearest) in [(512, 1024), (16384, 4096), (65536, 4096)] {
         assert!((busy(channels) / busy(nearest) - 1.0).abs() < 1e-12, "{channels}");
     }
-    // Rates are of short runs, of which the board pays for some more than its 700 W; energy is of long ones.
-    assert!([1024, 2048, 4096].into_iter().all(|channels| (600.0..=760.0).contains(&busy(channels))));
+    // Rates are of short runs, of which the board pays for some more than its 700 W; energy is of long ones, and of
+    // kernels that were up to 6 % slower.
+    let watts = [1024, 2048, 4096].map(busy);
+    assert!(watts.iter().all(|watts| (600.0..=760.0 * 1.06).contains(watts)), "{watts:?}");
     let other = |change: &dyn Fn(&mut Telescope)| {
         let mut telescope = Telescope { precision: Precision::Half, ..Telescope::default() };
         change(&mut telescope);
