@@ -1,16 +1,16 @@
 //! Where a block of the first pass finds its jobs' samples, and asks for those of blocks to come.
 //!
 //! # Entries
-//! What is needed of a job to load its samples is an [`Entry`] in shared memory. Where samples are packed every warp has
-//! its own, so that none waits for another before its first load, and one warp looks besides whether values of the jobs
-//! have places; the barrier behind the samples tells all. Of other samples, whose blocks have less to do, that would take
-//! longer than the wait (D-199), and so would asking for samples of blocks to come.
+//! What is needed of a job to load its samples is an [`Entry`] in shared memory. Where samples are packed every warp
+//! has its own, so that none waits for another before its first load, and one warp looks besides whether values of the
+//! jobs have places; the barrier behind the samples tells all. Of other samples, whose blocks have less to do, that would
+//! take longer than the wait (D-199), and so would asking for samples of blocks to come.
 //!
 //! # Samples of blocks to come
 //! Blocks that begin together want their samples from the device's memory together, and then leave it idle. So a block
 //! that has its samples asks for others in the L2, those of the block that comes next on its multiprocessor, while it
-//! computes. All blocks of a group read lines of the same rows, so each asks for a share of whole lines that follow each
-//! other: of rows behind a job's history, which jobs before it have asked for.
+//! computes. All blocks of a group read lines of the same rows, so each asks for a share of whole lines that follow
+//! each other: of rows behind a job's history, which jobs before it have asked for.
 
 use fringes_device::barrier::bar_red_or_pred_0;
 use fringes_device::copy_async::prefetch_global_l2;
@@ -79,8 +79,8 @@ impl Sources<'_> {
         fault
     }
 
-    /// Writes the entries of both jobs of a group for all warps. Whether one of the jobs does not keep to the views, for
-    /// all threads.
+    /// Writes the entries of both jobs of a group for all warps. Whether one of the jobs does not keep to the views,
+    /// for all threads.
     ///
     /// # Safety
     /// - All threads of the block call it.
@@ -195,7 +195,8 @@ impl Entry {
     /// The entry of a job.
     ///
     /// # Safety
-    /// - Nothing is loaded: safe for every job. What it gives may be used if the job [has rows](has_rows) or no spectra.
+    /// - Nothing is loaded: safe for every job. What it gives may be used if the job [has rows](has_rows) or no
+    ///   spectra.
     #[inline(always)]
     pub(crate) unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
         let byte = samples.address(0).wrapping_add(job.first_bit / 32 * 4);
