@@ -3,8 +3,8 @@
 //! # Entries
 //! What is needed of a job to load its samples is an [`Entry`] in shared memory. Where samples are packed every warp
 //! has its own, so that none waits for another before its first load, and one warp looks besides whether values of
-//! the jobs have places; the barrier behind the samples tells all. Of other samples, whose blocks have less to do,
-//! that would take longer than the wait (D-199), and so would asking for samples of blocks to come.
+//! the jobs have places; the barrier behind the samples tells all. Of other samples that gained nothing, or lost
+//! (D-199), and so did asking for samples of blocks to come.
 //!
 //! # Samples of blocks to come
 //! Blocks that begin together want their samples from the device's memory together, and then leave it idle. So a block
