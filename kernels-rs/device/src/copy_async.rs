@@ -61,7 +61,7 @@ copies! {
 }
 
 intrinsic! {
-    /// Asks for the line of an address in the L2: 32 bytes at least, all 128 on the GPUs that it was measured on.
+    /// Asks for the line of an address in the L2. How many of its bytes come, PTX does not say.
     ///
     /// # PTX
     /// `prefetch.global.L2 [address];` (sm_80)

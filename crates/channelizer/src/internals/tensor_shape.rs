@@ -125,8 +125,9 @@ impl TensorShape {
     }
 
     /// Blocks of the first kernel, of up to `16 m` taps, from one to that whose samples it asks for: as many as begin
-    /// together on a device of so many multiprocessors, two of each where their shared memory has room. From 16384
-    /// channels on it asks for none, as that gains nothing there (D-199).
+    /// together on a device of so many multiprocessors, two of each where their shared memory has room. Of more than 16
+    /// taps registers have room for one alone, so it may be twice as far; so it was measured. From 16384 channels on it
+    /// asks for none, as that gains nothing there (D-199).
     pub fn ahead(&self, m: usize, multiprocessors: u32, shared_bytes_of_each: u32) -> u32 {
         if self.channels > MOST_ASKING {
             return 0;
