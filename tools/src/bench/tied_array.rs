@@ -62,10 +62,16 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true };
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
     }
-    for beams in [64, 256, 1024] {
-        detected(bench, ceilings, &source, beams, false)?;
+    for beams in [256, 1024] {
+        let of = Case { inputs: 64, beams, channels: 256, precision: Int8, dither: false, mma: false };
+        case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
     }
-    detected(bench, ceilings, &source, 64, true)?;
+    for (inputs, beams) in [(128, 256), (128, 1024), (512, 64), (512, 256), (512, 1024)] {
+        detected(bench, ceilings, &source, [inputs, beams], false)?;
+    }
+    for (inputs, beams) in [(128, 1024), (512, 64)] {
+        detected(bench, ceilings, &source, [inputs, beams], true)?;
+    }
     for beams in [1, 2, 16] {
         incoherent(bench, ceilings, &source, beams)?;
     }
@@ -205,15 +211,15 @@ fn check<O: TiedArrayOutput + Number>(
     Ok(format!("{COMPARED} values against sums in f64: {worst:.2} of the bound at most"))
 }
 
-/// Powers of 16 times summed, of 512 inputs; the values are compared by validate.
+/// Powers of 16 times summed, of 32768 inputs of all channels; the values are compared by validate.
 fn detected(
     bench: &mut Bench,
     ceilings: &Ceilings,
     source: &Source<u8>,
-    beams: usize,
+    [inputs, beams]: [usize; 2],
     incoherent: bool,
 ) -> Result<(), End> {
-    let (inputs, channels, times, summed) = (512, 64, 4096, 16);
+    let (channels, times, summed) = (32_768 / inputs, 4096, 16);
     let each = channels * times * inputs;
     let moved = 2 * each + 4 * channels * times / summed * beams;
     let count = copies(&bench.device, 2 * each);

@@ -275,6 +275,13 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     if !session.wants(NAME) {
         return Ok(());
     }
+    held::<Complex4>(session)?;
+    held::<Complex<i8>>(session)?;
+    // So many beams that samples are held for powers too.
+    for (times, channels) in [(10, 2), (16, 1)] {
+        detected::<Complex<i8>>(session, DetectedProducts::Power, times, channels, 130)?;
+        detected::<Complex4>(session, DetectedProducts::Power, times, channels, 130)?;
+    }
     format::<Complex4>(session)?;
     format::<Complex<i8>>(session)?;
     format::<Complex<f16>>(session)?;
@@ -284,12 +291,12 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         [DetectedProducts::Power, DetectedProducts::StokesI, DetectedProducts::Stokes, DetectedProducts::Coherency]
     {
         for (times, channels) in [(1, 1), (10, 2), (16, 1), (96, 3)] {
-            detected::<Complex<i8>>(session, products, times, channels)?;
+            detected::<Complex<i8>>(session, products, times, channels, 22)?;
         }
     }
-    detected::<Complex4>(session, DetectedProducts::Stokes, 32, 1)?;
-    detected::<Complex4>(session, DetectedProducts::Power, 2, 1)?;
-    detected::<Complex<f16>>(session, DetectedProducts::Power, 16, 1)?;
+    detected::<Complex4>(session, DetectedProducts::Stokes, 32, 1, 22)?;
+    detected::<Complex4>(session, DetectedProducts::Power, 2, 1, 22)?;
+    detected::<Complex<f16>>(session, DetectedProducts::Power, 16, 1, 22)?;
     steered(session)
 }
 
@@ -326,6 +333,19 @@ fn strips(session: &mut Session) -> Result<(), End> {
         for precision in [WeightPrecision::Int8, WeightPrecision::Float16] {
             let dim = [channels, 512, beams];
             output::<Complex<i8>, Complex<i8>>(session, [65, 2], dim, precision, From::Rows, false, 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// So few inputs and so many beams that samples are held, in one chunk of inputs and two, over several strips of a block.
+fn held<V: Format>(session: &mut Session) -> Result<(), End> {
+    let channels = if session.quick { 3 } else { 70 };
+    for antennas in [30, 64] {
+        for precision in [WeightPrecision::Int8, WeightPrecision::Int16] {
+            let dim = [channels, 500, 300];
+            output::<V, Complex<i8>>(session, [antennas, 2], dim, precision, From::Rows, false, 1)?;
+            output::<V, Complex<f16>>(session, [antennas, 2], dim, precision, From::Rows, false, 1)?;
         }
     }
     Ok(())
@@ -397,16 +417,17 @@ fn detected<V: Format>(
     products: DetectedProducts,
     times: usize,
     channels: usize,
+    beams: usize,
 ) -> Result<(), End> {
     let variant = format!("{} to {products:?} of {times} times, {channels} channels", V::FORMAT);
     let all = 960;
     session.case_within(
         NAME,
         variant,
-        params([("beams", 22), ("channels", 6), ("inputs", 70), ("times", all)]),
+        params([("beams", beams), ("channels", 6), ("inputs", 70), ("times", all)]),
         |session| {
             let detection = Detection::new(products, times, channels)?;
-            let mut case = Case::<V>::new([35, 2], [6, all, 22], WeightPrecision::Int16, true, 1)?;
+            let mut case = Case::<V>::new([35, 2], [6, all, beams], WeightPrecision::Int16, true, 1)?;
             let (voltages, off) = case.expected();
             let expected =
                 fringes_reference::detection::detect(voltages.view(), reference_of(products), times, channels);

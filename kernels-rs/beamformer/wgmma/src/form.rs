@@ -29,7 +29,7 @@ pub(crate) const fn blocks(columns: u32, output: Output) -> u32 {
 }
 
 /// Most tiles of a strip.
-const MOST_STRIP: u32 = 1 << 24;
+pub(crate) const MOST_STRIP: u32 = 1 << 24;
 
 /// Forms beams in tiles of `N = 2 H` columns, in strips of `strip`, and an incoherent one if the output
 /// may have some, after checking the numbers.
@@ -58,7 +58,7 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
         let thread = tid_x();
         if thread == 0 {
             Places::<S, N>::new(shared, 1, false).init();
-            put_step(&work, strip, N, shared + step_at(N));
+            put_step::<false>(&work, strip, N, shared + step_at(N));
             fence_mbarrier_init_release_cluster();
         }
         bar_sync_0();
@@ -101,7 +101,7 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
 unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
     shared: u32,
     work: &Work,
-    mut strips: Strips,
+    mut strips: Strips<false>,
     incoherent: Option<Incoherent>,
     thread: u32,
 ) where
@@ -166,7 +166,7 @@ unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
 /// # Safety
 /// All threads of the group call it, and those of the other one [`pass`] the turn.
 #[inline(always)]
-unsafe fn wait(group: u32) {
+pub(crate) unsafe fn wait(group: u32) {
     if group == 0 { bar_sync::<1>(256) } else { bar_sync::<2>(256) }
 }
 
@@ -175,6 +175,6 @@ unsafe fn wait(group: u32) {
 /// # Safety
 /// All threads of the other group call it, and those of the group [`wait`] for the turn.
 #[inline(always)]
-unsafe fn pass(group: u32) {
+pub(crate) unsafe fn pass(group: u32) {
     if group == 0 { bar_arrive::<1>(256) } else { bar_arrive::<2>(256) }
 }

@@ -53,6 +53,7 @@
 
 mod form;
 mod format;
+mod held;
 mod load;
 mod multiply;
 mod ring;
@@ -71,12 +72,28 @@ macro_rules! kernels {
         const _: () = assert!(form::blocks($columns, <output::$output as output::Put>::OUTPUT) == $blocks);
         const _: () = assert!(<source::$source as source::Source>::BYTES == $samples);
 
-        kernels!(@one $output $part $name $source $output $columns $half $shared $blocks);
+        kernel!($output $part $name [$source, " in tiles of ", $columns, " columns"] $shared $blocks
+            form::form::<source::$source, output::$output, $columns, $half>);
     )* };
-    (@one Power $part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $shared:literal $blocks:literal) => {
+}
+
+macro_rules! held_kernels {
+    ($($part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $chunks:literal $shared:literal;)*) => { $(
+        const _: () = assert!(
+            held::shared_bytes($columns, $chunks, <source::$source as source::Source>::BYTES) == $shared
+        );
+
+        kernel!($output $part $name [$source, " of ", $chunks, " chunks of inputs, which are held"] $shared 1
+            held::form::<source::$source, output::$output, $columns, $half, $chunks>);
+    )* };
+}
+
+/// A kernel, whose body is `$form`.
+macro_rules! kernel {
+    (Power $part:literal $name:ident [$source:ident $(, $what:literal)*] $shared:literal $blocks:literal $form:expr) => {
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
-            #[doc = concat!("Powers of beams of `", stringify!($source), "` in tiles of ", $columns, " columns, and of an incoherent one.")]
+            #[doc = concat!("Powers of beams of `", stringify!($source), "`" $(, $what)*, ", and of an incoherent one.")]
             /// See the crate.
             #[launch(threads(384), min_blocks($blocks), shared_bytes($shared))]
             pub fn $name(
@@ -90,14 +107,14 @@ macro_rules! kernels {
                     spectrum, channel, dither,
                 };
                 let incoherent = Incoherent { gains, out: incoherent };
-                form::form::<source::$source, output::$output, $columns, $half>(samples, work, strip, Some(incoherent))
+                $form(samples, work, strip, Some(incoherent))
             }
         }
     };
-    (@one $any:ident $part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $shared:literal $blocks:literal) => {
+    ($output:ident $part:literal $name:ident [$source:ident $(, $what:literal)*] $shared:literal $blocks:literal $form:expr) => {
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
-            #[doc = concat!("Beams of `", stringify!($source), "` in tiles of ", $columns, " columns as `", stringify!($output), "`.")]
+            #[doc = concat!("Beams of `", stringify!($source), "`" $(, $what)*, ", as `", stringify!($output), "`.")]
             /// See the crate.
             #[launch(threads(384), min_blocks($blocks), shared_bytes($shared))]
             pub fn $name(
@@ -109,7 +126,7 @@ macro_rules! kernels {
                     table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
                     spectrum, channel, dither,
                 };
-                form::form::<source::$source, output::$output, $columns, $half>(samples, work, strip, None)
+                $form(samples, work, strip, None)
             }
         }
     };
@@ -176,4 +193,19 @@ kernels! {
     "f16_to_coherency" tied_array_f16_16_coherency RowsF16 Coherency 16 8 16384 115248 1;
     "f16_to_coherency" tied_array_f16_64_coherency RowsF16 Coherency 64 32 16384 217584 1;
     "f16_to_coherency" tied_array_f16_128_coherency RowsF16 Coherency 128 64 16384 217456 1;
+}
+
+held_kernels! {
+    "i4_to_f16_held" tied_array_i4_128_f16_held_1 RowsI4 F16 128 64 1 92272;
+    "i4_to_f16_held" tied_array_i4_128_f16_held_2 RowsI4 F16 128 64 2 182384;
+    "i4_to_i8_held" tied_array_i4_128_i8_held_1 RowsI4 I8 128 64 1 92272;
+    "i4_to_i8_held" tied_array_i4_128_i8_held_2 RowsI4 I8 128 64 2 182384;
+    "i4_to_power_held" tied_array_i4_128_power_held_1 RowsI4 Power 128 64 1 92272;
+    "i4_to_power_held" tied_array_i4_128_power_held_2 RowsI4 Power 128 64 2 182384;
+    "i8_to_f16_held" tied_array_i8_128_f16_held_1 RowsI8 F16 128 64 1 108656;
+    "i8_to_f16_held" tied_array_i8_128_f16_held_2 RowsI8 F16 128 64 2 215152;
+    "i8_to_i8_held" tied_array_i8_128_i8_held_1 RowsI8 I8 128 64 1 108656;
+    "i8_to_i8_held" tied_array_i8_128_i8_held_2 RowsI8 I8 128 64 2 215152;
+    "i8_to_power_held" tied_array_i8_128_power_held_1 RowsI8 Power 128 64 1 108656;
+    "i8_to_power_held" tied_array_i8_128_power_held_2 RowsI8 Power 128 64 2 215152;
 }

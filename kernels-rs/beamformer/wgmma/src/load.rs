@@ -14,7 +14,7 @@ use fringes_kernels_beamformer_core::work::{Job, Work};
 /// # Safety
 /// `work` is what fits ([`Work::fits`]), and has the job.
 #[inline(always)]
-unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
+pub(crate) unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
     let tile = u64::from(job.channel) * u64::from(work.tiles(N)) + u64::from(job.column);
     let chunk = tile * u64::from(work.chunks::<S>());
     work.table.address(0).wrapping_add(chunk * u64::from(Places::<S, N>::SLOT))
@@ -29,7 +29,12 @@ unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
 ///   outside are zero.
 /// - All groups that multiply take every stage of the same work, whose table is there ([`Work::fits`]).
 #[inline(always)]
-pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips, map: TensorMap) {
+pub(crate) unsafe fn load<S: Source, const N: u32>(
+    shared: u32,
+    work: &Work,
+    mut strips: Strips<false>,
+    map: TensorMap,
+) {
     let chunks = work.chunks::<S>();
     let (places, mut ring) = (Places::<S, N>::new(shared, chunks, strips.stay()), Ring::new(true));
     while strips.go_on(work) {
@@ -61,7 +66,7 @@ pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, mut
 /// # Safety
 /// As [`load`], and another thread calls that.
 #[inline(always)]
-pub(crate) unsafe fn load_weights<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips) {
+pub(crate) unsafe fn load_weights<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips<false>) {
     let chunks = work.chunks::<S>();
     let (places, mut ring) = (Places::<S, N>::new(shared, chunks, strips.stay()), Ring::new(true));
     if !places.resident {

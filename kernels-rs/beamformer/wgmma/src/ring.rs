@@ -253,6 +253,6 @@ const fn stages(bytes: u32, stage: u32) -> u32 {
 /// # Safety
 /// - `barrier` is the shared address of a barrier that is made; the phase of that parity ends, or has ended.
 #[inline(always)]
-unsafe fn wait(barrier: u32, parity: u32) {
+pub(crate) unsafe fn wait(barrier: u32, parity: u32) {
     while !mbarrier_try_wait_parity_shared_b64(barrier, parity) {}
 }

@@ -100,6 +100,68 @@ fn entries() -> Vec<Entry> {
 
 tests!();
 
+/// Kernels that hold samples, with as many chunks of inputs as they take.
+fn held_entries() -> Vec<(Entry, usize)> {
+    let one = entries! {
+        tied_array_i4_128_f16_held_1 I4 128 Float16;
+        tied_array_i4_128_i8_held_1 I4 128 Int8;
+        tied_array_i4_128_power_held_1 I4 128 Power;
+        tied_array_i8_128_f16_held_1 I8 128 Float16;
+        tied_array_i8_128_i8_held_1 I8 128 Int8;
+        tied_array_i8_128_power_held_1 I8 128 Power;
+    };
+    let two = entries! {
+        tied_array_i4_128_f16_held_2 I4 128 Float16;
+        tied_array_i4_128_i8_held_2 I4 128 Int8;
+        tied_array_i4_128_power_held_2 I4 128 Power;
+        tied_array_i8_128_f16_held_2 I8 128 Float16;
+        tied_array_i8_128_i8_held_2 I8 128 Int8;
+        tied_array_i8_128_power_held_2 I8 128 Power;
+    };
+    let of = |chunks| move |entry| (entry, chunks);
+    one.into_iter().map(of(1)).chain(two.into_iter().map(of(2))).collect()
+}
+
+#[test]
+fn held_samples_make_the_beams_of_the_reference() {
+    for (entry, chunks) in held_entries() {
+        let (inputs, powers) = (64 * chunks, entry.output == Output::Power);
+        let fold = if powers { 16 } else { 1 };
+        let case = Case { fold, channels: 1, ..CASE };
+        // Whole tiles and parts of them, strips of all tiles of columns and of fewer, and several strips a block.
+        for (inputs, beams, strip, grid) in [(inputs, 256, 2, 2), (inputs - 5, 259, 3, 1), (inputs - 63, 130, 1, 3)] {
+            check(&entry, Case { inputs, beams, strip, grid, times: 300, end: 300, ..case });
+        }
+        let some = Case { inputs, beams: 140, first: 130, end: 170, times: 200, ..case };
+        check(&entry, some);
+        check(&entry, Case { inputs, beams: 72, int16: true, dither: !powers, times: 130, end: 130, ..case });
+        match entry.output {
+            Output::Int8 => check(&entry, Case { inputs, beams: 136, dither: true, times: 128, end: 128, ..case }),
+            Output::Power => {
+                check(&entry, Case { incoherent: true, beams: 130, ..some });
+                check(&entry, Case { incoherent: true, fold: 2, strip: 1, ..some });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn other_numbers_of_inputs_than_are_held_trap() {
+    for (entry, chunks) in held_entries() {
+        let case = Case { grid: 1, times: 65, end: 65, inputs: 64 * chunks, beams: 5, ..CASE };
+        for told in [
+            Case { inputs: 64 * chunks + 1, ..case },
+            Case { inputs: 64 * chunks - 64, ..case },
+            Case { strip: 0, ..case },
+            Case { strip: (1 << 24) + 1, ..case },
+            Case { end: 66, ..case },
+        ] {
+            check_traps(&entry, case, told);
+        }
+    }
+}
+
 #[test]
 fn weights_stay_for_a_strip_of_any_length_or_come_with_samples() {
     for entry in of(&[Output::Int8]).filter(|entry| matches!(entry.format, Format::I8 | Format::I8ByF16)) {

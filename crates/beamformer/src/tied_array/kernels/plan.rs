@@ -52,6 +52,8 @@ pub(super) struct Plan {
     pub(super) beams: usize,
     /// Columns of a tile.
     pub(super) columns: u32,
+    /// Whether samples of few inputs stay in registers, and tiles of columns come one after another.
+    held: bool,
 }
 
 impl Plan {
@@ -69,7 +71,18 @@ impl Plan {
         let most = generation.columns();
         let fits = most.iter().copied().find(|&columns| all <= columns as usize);
         let columns = fits.or(most.last().copied()).unwrap_or(COLUMNS[0]);
-        Self { generation, format, weights, output, inputs, beams, columns }
+        let plan = Self { generation, format, weights, output, inputs, beams, columns, held: false };
+        Self { held: plan.may_be_held(), ..plan }
+    }
+
+    /// Whether there is a kernel that holds samples, and more than one tile of columns to hold them for.
+    fn may_be_held(&self) -> bool {
+        self.generation == Generation::Wgmma
+            && self.columns == HELD_COLUMNS
+            && self.weights != Weights::Float16
+            && matches!(self.output, Output::Float16 | Output::Int8 | Output::Power)
+            && self.chunks() <= MOST_HELD
+            && self.tiles() > 1
     }
 
     /// Whether samples are of 4 bits, which the kernels multiply by 16.
@@ -113,11 +126,13 @@ impl Plan {
 
     /// The entry.
     fn name(&self) -> String {
-        format!("tied_array_{}_{}_{}", self.source(), self.columns, self.output_name())
+        let tiles = format!("tied_array_{}_{}_{}", self.source(), self.columns, self.output_name());
+        if self.held { format!("{tiles}_held_{}", self.chunks()) } else { tiles }
     }
 
     fn ptx(&self) -> Option<&'static PtxSet> {
-        let part = format!("{}_to_{}", self.source(), self.output_name());
+        let held = if self.held { "_held" } else { "" };
+        let part = format!("{}_to_{}{held}", self.source(), self.output_name());
         match self.generation {
             Generation::Wgmma => wgmma_texts::tied_array_wgmma(&part),
             Generation::Mma => mma_texts::tied_array_mma(&part),
@@ -141,7 +156,15 @@ impl Plan {
     /// Shared memory: stages of samples and weights, barriers where there are some, scales of eight warps.
     pub(super) fn shared_bytes(&self) -> u32 {
         let scales = 8 * 512;
+        let blocks = 128 / row_times(self.format) as u32;
+        let samples = 128 * self.weights.chunk_inputs() * blocks;
         match self.generation {
+            Generation::Wgmma if self.held => {
+                // Four slots of weights and two stages of samples, with two barriers each; negated parts of samples of
+                // eight warps, scales of slots, and the step.
+                let chunk = 4 * CHUNK_BYTES * self.columns + 2 * samples + 8 * 1024;
+                chunk * self.chunks() as u32 + 16 * 6 + 4 * 512 + 16
+            }
             Generation::Wgmma => {
                 // Two barriers of each stage and of weights that stay.
                 let barriers = 16 * (12 + self.most_slots()).next_multiple_of(2);
@@ -149,8 +172,7 @@ impl Plan {
                 self.budget() + barriers + scales + 16
             }
             Generation::Mma => {
-                let blocks = 128 / row_times(self.format) as u32;
-                let stage = 128 * self.weights.chunk_inputs() * blocks + CHUNK_BYTES * self.columns;
+                let stage = samples + CHUNK_BYTES * self.columns;
                 (77_824 / stage).min(4) * stage + scales
             }
         }
@@ -166,29 +188,43 @@ impl Plan {
         (self.budget() - 65_536) / (CHUNK_BYTES * self.columns)
     }
 
-    /// How many tiles of times a block of a launch forms one after another, with weights that stay: as many as leave no
-    /// block without work, `places` of which run at once. It is one, and weights come with the samples, where there is
-    /// no room for them, or few inputs: blocks that run together then write beams that lie together.
+    /// How many tiles a block of a launch forms one after another: as many as leave no block without work, `places` of
+    /// which run at once. They are tiles of columns where samples are held. Else they are tiles of times, with weights
+    /// that stay; it is one, and weights come with the samples, where there is no room for them, or few inputs: blocks
+    /// that run together then write beams that lie together.
     pub(super) fn strip(&self, channels: usize, times: usize, places: usize) -> usize {
+        let times = times.div_ceil(TIMES as usize).max(1);
+        if self.held {
+            return longest(self.tiles(), channels.saturating_mul(times), places);
+        }
         if self.chunks() < LEAST_RESIDENT || self.chunks() > self.most_slots() as usize {
             return 1;
         }
-        let tiles = times.div_ceil(TIMES as usize).max(1);
-        let columns = channels.saturating_mul(self.tiles());
-        // What a block does in all, in tiles; the weights of a strip count as a quarter of one.
-        let cost = |length: usize| {
-            let rounds = columns.saturating_mul(tiles.div_ceil(length)).div_ceil(places.max(1));
-            rounds.saturating_mul(4 * length + 1)
-        };
-        let lengths = (1..=tiles.min(MOST_PARTS)).map(|parts| tiles.div_ceil(parts));
-        lengths.min_by_key(|&length| cost(length)).unwrap_or(1)
+        longest(times, channels.saturating_mul(self.tiles()), places)
     }
 }
+
+/// How long strips of `tiles` tiles that can follow each other are best, `lines` times over, in `places` blocks.
+fn longest(tiles: usize, lines: usize, places: usize) -> usize {
+    // What a block does in all, in tiles; what stays for a strip counts as a quarter of one.
+    let cost = |length: usize| {
+        let rounds = lines.saturating_mul(tiles.div_ceil(length)).div_ceil(places.max(1));
+        rounds.saturating_mul(4 * length + 1)
+    };
+    let lengths = (1..=tiles.min(MOST_PARTS)).map(|parts| tiles.div_ceil(parts));
+    lengths.min_by_key(|&length| cost(length)).unwrap_or(1)
+}
+
+/// Columns of tiles of kernels that hold samples.
+const HELD_COLUMNS: u32 = 128;
+
+/// Chunks of inputs that are held, at most.
+const MOST_HELD: usize = 2;
 
 /// Chunks of inputs whose weights stay, at least.
 const LEAST_RESIDENT: usize = 3;
 
-/// Strips that the times of a channel are divided into at most.
+/// Strips that tiles are divided into at most.
 const MOST_PARTS: usize = 256;
 
 #[cfg(test)]
@@ -214,7 +250,10 @@ mod tests {
         let plan = |inputs| {
             Plan::new(Generation::Wgmma, SampleFormat::Int8, WeightPrecision::Int8, Output::Int8, inputs, 1024)
         };
-        assert_eq!([128, 129, 576, 577].map(|inputs| plan(inputs).strip(64, 4096, 132)), [1, 32, 32, 1]); // weights stay, or do not
+        // Samples are held for all columns, weights stay for all times, or neither.
+        assert_eq!([128, 129, 576, 577].map(|inputs| plan(inputs).strip(64, 4096, 132)), [8, 32, 32, 1]);
+        // Few times: columns are divided, so that no block is without work.
+        assert_eq!(plan(64).strip(1, 128 * 40, 132), 3);
     }
 
     #[test]

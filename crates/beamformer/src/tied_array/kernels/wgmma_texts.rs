@@ -48,6 +48,10 @@ pub(crate) static TIED_ARRAY_WGMMA_I4_TO_COHERENCY: PtxSet =
 pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F16: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_f16/tied-array-wgmma_sm_90a.ptx"));
 
+/// Kernels of `tied-array-wgmma`, part `i4_to_f16_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F16_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_f16_held/tied-array-wgmma_sm_90a.ptx"));
+
 /// Kernels of `tied-array-wgmma`, part `i4_to_f32`.
 pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F32: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_f32/tied-array-wgmma_sm_90a.ptx"));
@@ -56,9 +60,17 @@ pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F32: PtxSet =
 pub(crate) static TIED_ARRAY_WGMMA_I4_TO_I8: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_i8/tied-array-wgmma_sm_90a.ptx"));
 
+/// Kernels of `tied-array-wgmma`, part `i4_to_i8_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_I8_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_i8_held/tied-array-wgmma_sm_90a.ptx"));
+
 /// Kernels of `tied-array-wgmma`, part `i4_to_power`.
 pub(crate) static TIED_ARRAY_WGMMA_I4_TO_POWER: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_power/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_power_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_POWER_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_power_held/tied-array-wgmma_sm_90a.ptx"));
 
 /// Kernels of `tied-array-wgmma`, part `i8_f16_to_coherency`.
 pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_COHERENCY: PtxSet =
@@ -88,6 +100,10 @@ pub(crate) static TIED_ARRAY_WGMMA_I8_TO_COHERENCY: PtxSet =
 pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F16: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_f16/tied-array-wgmma_sm_90a.ptx"));
 
+/// Kernels of `tied-array-wgmma`, part `i8_to_f16_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F16_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_f16_held/tied-array-wgmma_sm_90a.ptx"));
+
 /// Kernels of `tied-array-wgmma`, part `i8_to_f32`.
 pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F32: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_f32/tied-array-wgmma_sm_90a.ptx"));
@@ -96,9 +112,17 @@ pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F32: PtxSet =
 pub(crate) static TIED_ARRAY_WGMMA_I8_TO_I8: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_i8/tied-array-wgmma_sm_90a.ptx"));
 
+/// Kernels of `tied-array-wgmma`, part `i8_to_i8_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_I8_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_i8_held/tied-array-wgmma_sm_90a.ptx"));
+
 /// Kernels of `tied-array-wgmma`, part `i8_to_power`.
 pub(crate) static TIED_ARRAY_WGMMA_I8_TO_POWER: PtxSet =
     PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_power/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_power_held`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_POWER_HELD: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_power_held/tied-array-wgmma_sm_90a.ptx"));
 
 /// Kernels of a part of `tied-array-wgmma`, if it has this part.
 pub(crate) fn tied_array_wgmma(part: &str) -> Option<&'static PtxSet> {
@@ -110,9 +134,12 @@ pub(crate) fn tied_array_wgmma(part: &str) -> Option<&'static PtxSet> {
         "f16_to_power" => Some(&TIED_ARRAY_WGMMA_F16_TO_POWER),
         "i4_to_coherency" => Some(&TIED_ARRAY_WGMMA_I4_TO_COHERENCY),
         "i4_to_f16" => Some(&TIED_ARRAY_WGMMA_I4_TO_F16),
+        "i4_to_f16_held" => Some(&TIED_ARRAY_WGMMA_I4_TO_F16_HELD),
         "i4_to_f32" => Some(&TIED_ARRAY_WGMMA_I4_TO_F32),
         "i4_to_i8" => Some(&TIED_ARRAY_WGMMA_I4_TO_I8),
+        "i4_to_i8_held" => Some(&TIED_ARRAY_WGMMA_I4_TO_I8_HELD),
         "i4_to_power" => Some(&TIED_ARRAY_WGMMA_I4_TO_POWER),
+        "i4_to_power_held" => Some(&TIED_ARRAY_WGMMA_I4_TO_POWER_HELD),
         "i8_f16_to_coherency" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_COHERENCY),
         "i8_f16_to_f16" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_F16),
         "i8_f16_to_f32" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_F32),
@@ -120,9 +147,12 @@ pub(crate) fn tied_array_wgmma(part: &str) -> Option<&'static PtxSet> {
         "i8_f16_to_power" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_POWER),
         "i8_to_coherency" => Some(&TIED_ARRAY_WGMMA_I8_TO_COHERENCY),
         "i8_to_f16" => Some(&TIED_ARRAY_WGMMA_I8_TO_F16),
+        "i8_to_f16_held" => Some(&TIED_ARRAY_WGMMA_I8_TO_F16_HELD),
         "i8_to_f32" => Some(&TIED_ARRAY_WGMMA_I8_TO_F32),
         "i8_to_i8" => Some(&TIED_ARRAY_WGMMA_I8_TO_I8),
+        "i8_to_i8_held" => Some(&TIED_ARRAY_WGMMA_I8_TO_I8_HELD),
         "i8_to_power" => Some(&TIED_ARRAY_WGMMA_I8_TO_POWER),
+        "i8_to_power_held" => Some(&TIED_ARRAY_WGMMA_I8_TO_POWER_HELD),
         _ => None,
     }
 }

@@ -252,7 +252,15 @@ impl Lost {
     }
 }
 
-/// Stores a tile of which all times and beams are there, without a branch. Gives what is lost of integers.
+/// What a tile that was stored has of integers beyond the limit.
+struct Stored {
+    /// With dither: which.
+    lost: Lost,
+    /// Without: the largest magnitude.
+    peak: f32,
+}
+
+/// Stores a tile of which all times and beams are there, without a branch.
 ///
 /// # Safety
 /// As [`Put::put`]; a run of beams starts at a multiple of its bytes.
@@ -262,7 +270,7 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
     work: &Work,
     lane: &Lane,
     dither: Dither,
-) -> Lost {
+) -> Stored {
     let (run, bytes) = (run(F::OUTPUT, H, DIGITS), F::OUTPUT.bytes());
     let starts = starts(work, lane, run as u32, bytes);
     let integers = matches!(F::OUTPUT, Output::Int8);
@@ -284,17 +292,28 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
             });
         }
     });
-    // Seldom: which of them it was. Hashes are not made twice.
-    if peak > format::I8::LIMIT {
-        unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-            if s < 2 * blocks(H, DIGITS) / run {
-                let step = Step::new(lane, s, run);
-                unroll!(h in 0 1 {
-                    lost.add(step.values::<P, H, DIGITS>(sums, [s, run, h], [0; 2], Dither::None), [s, run, h]);
-                });
-            }
-        });
-    }
+    Stored { lost, peak }
+}
+
+/// Which of a whole tile's integers without dither are beyond the limit: seldom asked. Hashes are not made twice.
+///
+/// # Safety
+/// The tile has the beams.
+#[inline(always)]
+unsafe fn lost_of_whole<P: Part, const H: usize, const DIGITS: usize>(
+    sums: &Sums<P, H>,
+    lane: &Lane,
+    run: usize,
+) -> Lost {
+    let mut lost = Lost::NONE;
+    unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+        if s < 2 * blocks(H, DIGITS) / run {
+            let step = Step::new(lane, s, run);
+            unroll!(h in 0 1 {
+                lost.add(step.values::<P, H, DIGITS>(sums, [s, run, h], [0; 2], Dither::None), [s, run, h]);
+            });
+        }
+    });
     lost
 }
 
@@ -359,15 +378,21 @@ macro_rules! voltages {
                 let dithered = integers && work.dither != 0;
                 let lane = &if integers { lane.dithered(work) } else { *lane };
                 let wide = work.count & (run as u32 - 1) == 0 && work.beams.address(0) % 16 == 0;
-                let lost = if !(wide && lane.whole) {
+                if wide && lane.whole && !dithered {
+                    // By itself, so that nothing follows in the ordinary case.
+                    let peak = put_whole::<$format, S::Part, H, DIGITS>(sums, work, lane, Dither::None).peak;
+                    if integers && peak > format::I8::LIMIT {
+                        lost_of_whole::<S::Part, H, DIGITS>(sums, lane, run).mend(work, lane, run as u32);
+                    }
+                    return;
+                }
+                let lost = if wide && lane.whole {
+                    let dither = Dither::Some { base: BASE, step: STEP };
+                    put_whole::<$format, S::Part, H, DIGITS>(sums, work, lane, dither).lost
+                } else {
                     let [base, step] = if dithered { [BASE, STEP] } else { [0.0; 2] };
                     let dither = if integers { Dither::Some { base, step } } else { Dither::None };
                     put_edge::<$format, S::Part, H, DIGITS>(sums, work, lane, wide, dither)
-                } else if dithered {
-                    let dither = Dither::Some { base: BASE, step: STEP };
-                    put_whole::<$format, S::Part, H, DIGITS>(sums, work, lane, dither)
-                } else {
-                    put_whole::<$format, S::Part, H, DIGITS>(sums, work, lane, Dither::None)
                 };
                 if integers { lost.mend(work, lane, run as u32); }
             }
