@@ -338,7 +338,7 @@ fn strips(session: &mut Session) -> Result<(), End> {
     Ok(())
 }
 
-/// So few inputs and so many beams that samples are held, in one chunk of inputs and two, over several strips of a block.
+/// So few inputs and so many beams that samples are held, in one chunk of inputs and two, several strips a block.
 fn held<V: Format>(session: &mut Session) -> Result<(), End> {
     let channels = if session.quick { 3 } else { 70 };
     for antennas in [30, 64] {

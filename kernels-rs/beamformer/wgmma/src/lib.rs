@@ -5,7 +5,8 @@
 //! warpgroups (`wgmma`).
 //!
 //! Kernels are called `tied_array_F_N_O`: format of the samples (`i4`, `i8`, `f16`; `i8_f16` are 8-bit samples with f16
-//! weights), columns of a tile, output (`f32`, `f16`, `i8`, `power`, `coherency`). The grid is any number of blocks, as
+//! weights), columns of a tile, output (`f32`, `f16`, `i8`, `power`, `coherency`); `_held_C` are those of up to 64 `C`
+//! inputs, whose samples stay in registers. The grid is any number of blocks, as
 //! many as run at once: they share out the jobs (channel, tile of times, tile of columns).
 //!
 //! # The product
@@ -26,6 +27,9 @@
 //! samples, each time: where there is no room for all of them, or where few inputs are summed, and what matters is that
 //! blocks that run together write beams that lie together.
 //!
+//! Where samples are held, strips go across: tiles of columns follow each other, of the same times. A strip's samples
+//! become operands once, and weights come through a ring of whole tiles of columns, with the beams' scales.
+//!
 //! # Warps
 //! Two groups of four warps multiply 64 times each; of four more warps one thread fills a ring of stages with the copy
 //! engine, across tiles, and another one slots with weights that stay. Where the ring has room for all inputs of a
@@ -42,7 +46,7 @@
 //! samples where all columns are one tile or L2 holds the times, and the beams. An H200's 4080 GB/s are 16 to 17.6
 //! bytes a cycle and multiprocessor: up to 64 columns its bytes are the bound. Measured through the public stream,
 //! 8-bit weights, 512 inputs: 0.82 to 0.90 of the bytes' bound up to 64 beams, 1255 useful TOPS with 1024; with 128
-//! inputs 827, bound by the part that stores.
+//! inputs, which are held, 893, bound by the part that stores.
 //!
 //! # Precision
 //! Sums of integers are exact (at most 2^14 inputs), and become f32 with one rounding, two of 16-bit weights; the scale

@@ -3,7 +3,8 @@
 //! A *strip* is tiles of a channel that follow each other, and that have something in common:
 //!
 //! - *down*, their times follow each other and columns are the same, so weights are. Strips of the same times and other
-//!   columns follow each other, so that blocks that run at the same time read the same samples, which the L2 then holds.
+//!   columns follow each other, so that blocks that run at the same time read the same samples, which the L2 then
+//!   holds.
 //! - *across*, their columns follow each other and times are the same, so samples are. The strips of the same times
 //!   follow each other, if there are several.
 //!

@@ -31,8 +31,8 @@ use multiply::multiply;
 pub(crate) use places::shared_bytes;
 use places::{Cycle, Places};
 
-/// Forms beams of `C` chunks of inputs in tiles of `N = 2 H` columns, in strips across of `strip`, and an incoherent one
-/// if the output may have some, after checking the numbers.
+/// Forms beams of `C` chunks of inputs in tiles of `N = 2 H` columns, in strips across of `strip`, and an incoherent
+/// one if the output may have some, after checking the numbers.
 #[inline(always)]
 pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize, const C: usize>(
     map: TensorMap,

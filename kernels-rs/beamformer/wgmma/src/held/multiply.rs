@@ -41,7 +41,8 @@ impl<const C: usize> Operands<C> {
     /// Loads the operands of `C` chunks.
     ///
     /// # Safety
-    /// - All lanes of the warp call it together; the chunks are in shared memory from `at` on, the lane's place included.
+    /// - All lanes of the warp call it together; the chunks are in shared memory from `at` on, which has the lane's
+    ///   place.
     /// - `negated` is the shared address of the lane's own 16 bytes of each half, 512 bytes apart, aligned to 16 bytes.
     #[inline(always)]
     unsafe fn load<S: Source>(at: u32, negated: u32) -> Self {
