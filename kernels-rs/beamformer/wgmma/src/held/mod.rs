@@ -2,8 +2,10 @@
 //! another.
 //!
 //! A block's strips go [across](crate::strips). Samples come to shared memory a strip ahead, become operands once, and
-//! are given back; weights come through a ring of whole tiles of columns. So no product waits for operands, nothing but
-//! weights comes from the L2 for a tile, and what two groups of warps do in turns is nearly products and stores alone.
+//! are given back; weights and scales come through a ring of whole tiles of columns. So products hardly wait for
+//! operands, nothing but weights and scales comes from the L2 for a tile, and what two groups of warps do is nearly
+//! products, conversions and stores alone. Real parts of samples, negated, wait in shared memory: with them an operand
+//! is turned by one instruction a register.
 
 mod multiply;
 mod places;
