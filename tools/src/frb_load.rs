@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let device = arguments.gpu.open()?;
     println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
     let name = device.info().name.clone();
-    let mut bench = Bench::new(device, vec!["frb".into()], arguments.runs.into())?;
+    let mut bench = Bench::new(device, vec!["frb".into()], arguments.runs.into(), arguments.gpu.json.as_deref())?;
     let ceilings = ceilings::measure(&mut bench)?;
     let loads = loads(&mut bench, &ceilings)?;
     println!(
@@ -41,5 +41,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         "CHIME's chain by its published kernels: 7.7 % of an H200 at least, by their machine code; they were not run."
     );
     println!("CHORD's times and sums are CHIME's here: its own are not published.");
-    bench.record.write(arguments.gpu.json.as_deref())
+    bench.record.finish()
 }

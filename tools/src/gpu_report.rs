@@ -107,6 +107,9 @@ pub(crate) struct Record {
     clock_mhz: u32,
     /// Rows.
     pub(crate) rows: Vec<Row>,
+    /// Where it is written, if a path is given.
+    #[serde(skip)]
+    path: Option<PathBuf>,
 }
 
 impl Record {
@@ -120,13 +123,22 @@ impl Record {
             commit: commit(),
             clock_mhz: info.clock_khz / 1000,
             rows: Vec::new(),
+            path: None,
         }
     }
 
     /// A record of today's of a program that ran without a GPU, without rows.
     pub(crate) fn without_gpu(place: &str) -> Self {
         let date = date(SystemTime::now());
-        Self { date, gpu: place.into(), driver: String::new(), commit: commit(), clock_mhz: 0, rows: Vec::new() }
+        Self {
+            date,
+            gpu: place.into(),
+            driver: String::new(),
+            commit: commit(),
+            clock_mhz: 0,
+            rows: Vec::new(),
+            path: None,
+        }
     }
 
     /// The record of so many GPUs of the kind.
@@ -137,9 +149,30 @@ impl Record {
         self
     }
 
+    /// Kept in a file, if a path is given: with every row as it comes, so that a run that is ended early leaves those
+    /// that it has. A path that cannot be written is told before anything runs.
+    pub(crate) fn kept_in(mut self, path: Option<&Path>) -> Result<Self, End> {
+        self.path = path.map(Path::to_owned);
+        self.finish()?;
+        Ok(self)
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, row: Row) {
+        self.rows.push(row);
+        // Not to a pipe or a terminal, which have it once, in the end. What fails here fails there too, and is told.
+        if self.path.as_deref().is_some_and(Path::is_file) {
+            let _ = self.finish();
+        }
+    }
+
     /// Writes the record, if a path is given.
-    pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), End> {
-        let Some(path) = path else { return Ok(()) };
+    pub(crate) fn finish(&self) -> Result<(), End> {
+        self.path.as_deref().map_or(Ok(()), |path| self.write(path))
+    }
+
+    /// Writes the record as it is.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), End> {
         let text = serde_json::to_string_pretty(self).map_err(End::failed)?;
         std::fs::write(path, text + "\n").map_err(|error| End::failed(format!("{}: {error}", path.display())))
     }
@@ -188,4 +221,49 @@ fn date(time: SystemTime) -> String {
         month += 1;
     }
     format!("{year}-{month:02}-{:02}", left + 1)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn row(variant: &str) -> Row {
+        Row {
+            kernel: "kernel",
+            variant: variant.into(),
+            params: params([("channels", 64)]),
+            time_ms: 1.0,
+            value: 2.0,
+            unit: "GB/s",
+            floor: None,
+            bound_by: String::new(),
+            check: "none".into(),
+            energy: None,
+        }
+    }
+
+    #[test]
+    fn a_record_has_its_rows_before_the_run_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.json");
+        let variants = || -> Vec<String> {
+            let record: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let rows = record["rows"].as_array().unwrap();
+            rows.iter().map(|row| row["variant"].as_str().unwrap().to_owned()).collect()
+        };
+        let mut record = Record::without_gpu("cpu").kept_in(Some(&path)).unwrap();
+        assert!(variants().is_empty());
+        record.push(row("first"));
+        assert_eq!(variants(), ["first"]);
+        record.push(row("second"));
+        record.finish().unwrap();
+        assert_eq!(variants(), ["first", "second"]);
+        // Without a path there is none; one that cannot be written is told at once.
+        let mut other = Record::without_gpu("cpu").kept_in(None).unwrap();
+        other.push(row("first"));
+        other.finish().unwrap();
+        let nowhere = folder.path().join("missing").join("record.json");
+        assert!(Record::without_gpu("cpu").kept_in(Some(&nowhere)).is_err());
+    }
 }

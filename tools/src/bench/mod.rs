@@ -144,7 +144,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let device = arguments.gpu.open()?;
     println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
-    let mut bench = Bench::new(device, arguments.only.clone(), arguments.runs.into())?;
+    let mut bench = Bench::new(device, arguments.only.clone(), arguments.runs.into(), arguments.gpu.json.as_deref())?;
     let ceilings = ceilings::measure(&mut bench)?;
     correlator_chunks::run(&mut bench)?;
     correlator::run(&mut bench, &ceilings)?;
@@ -170,5 +170,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     tied_array::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
     fft_cycles::run(&mut bench)?;
-    bench.record.write(arguments.gpu.json.as_deref())
+    bench.record.finish()
 }

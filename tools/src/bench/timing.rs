@@ -1,5 +1,7 @@
 //! A run of the program: timing, the table, the record.
 
+use std::path::Path;
+
 use fringes_gpu::{Device, Event, GpuError, Stream, Timing};
 
 use crate::bench::energy::{EnergyCounter, Slices};
@@ -38,12 +40,12 @@ pub(crate) struct Measured {
 }
 
 impl Bench {
-    pub(crate) fn new(device: Device, only: Vec<String>, runs: usize) -> Result<Self, End> {
+    pub(crate) fn new(device: Device, only: Vec<String>, runs: usize, json: Option<&Path>) -> Result<Self, End> {
         println!(
             "{:<16} {:<30} {:<36} {:>9} {:>7} {:>9} {:<12} {:>8} {:>5}  bound",
             "kernel", "variant", "size", "ms", "spread", "rate", "", "floor", "of it"
         );
-        let (stream, record) = (device.new_stream()?, Record::new(&device));
+        let (stream, record) = (device.new_stream()?, Record::new(&device).kept_in(json)?);
         Ok(Self { device, stream, record, only, runs })
     }
 
@@ -158,7 +160,7 @@ impl Bench {
         if let Some(energy) = &energy {
             println!("{:>47} {energy}", "");
         }
-        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
+        self.record.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
         value
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(device: &Device, case: Case, pool: &PinnedPool, record: &mut R
     let alone = rate(device, &stream, pool, bytes, &mut |_| Ok(()))?;
     let mut note = |what: &str, rate: f64| {
         println!("copies of chunks beside {what}: {rate:.2} GB/s, {:.1} % of those alone", 100.0 * rate / alone);
-        record.rows.push(Row {
+        record.push(Row {
             kernel: "instrument_link",
             variant: format!("copies of samples beside {what}"),
             params: sizes(case),

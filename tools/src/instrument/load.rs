@@ -93,7 +93,7 @@ fn beside_the_link<T>(
         rate(&before),
         rate(&after)
     );
-    record.rows.push(Row {
+    record.push(Row {
         kernel: "instrument_link",
         variant: "copies of the same pinned memory alone".into(),
         params: params([("mib", bytes as usize >> 20)]),
@@ -200,7 +200,7 @@ fn note(
         report.chunks,
         memory.name()
     );
-    record.rows.push(Row {
+    record.push(Row {
         kernel: "instrument_link",
         variant: what.into(),
         params: sizes(case),

@@ -50,10 +50,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let device: Device = arguments.gpu.open()?;
     println!("{}", device.info());
-    let mut record = Record::new(&device);
+    let mut record = Record::new(&device).kept_in(arguments.gpu.json.as_deref())?;
     if arguments.bins_only {
         on_device::bins(&device, &Backend::on(device.clone()), &mut record)?;
-        return record.write(arguments.gpu.json.as_deref());
+        return record.finish();
     }
     let mut failures = Vec::new();
     for (what, ended) in check::run(&device) {
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
             println!("FAILED  {what}: {error}");
             failures.push(format!("{what}: {error}"));
         }
-        record.write(arguments.gpu.json.as_deref())?;
+        record.finish()?;
     }
     if failures.is_empty() { Ok(()) } else { Err(End::failed(failures.join("; "))) }
 }

@@ -94,7 +94,7 @@ pub(crate) fn floats(device: &Device, backend: &Backend, case: Case, record: &mu
     let timing = chunks.time(&stream, |chunk| integrator.push(chunk).map(drop))?;
     let rate = (case.dump * case.values() * size_of::<Complex<f32>>()) as f64 / timing.median_ms / 1e6;
     println!("X of {} inputs of f32 alone, heaps on the device: {rate:.2} GB/s of voltages", 2 * case.antennas);
-    record.rows.push(Row {
+    record.push(Row {
         kernel: "instrument_link",
         variant: "X, heaps of f32 on the device".into(),
         params: sizes(case),
@@ -134,7 +134,7 @@ pub(crate) fn bins(device: &Device, backend: &Backend, record: &mut Record) -> R
             "X by two bins that change every {run} spectra, chunks of {spectra}, heaps of {frame}: {share:.3} of the \
              time of one bin"
         );
-        record.rows.push(Row {
+        record.push(Row {
             kernel: "instrument_bins",
             variant: format!("X of 8 bits by two bins that change every {run} spectra, heaps on the device"),
             params: sizes(case),

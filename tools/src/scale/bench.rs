@@ -102,7 +102,7 @@ impl<'a> Bench<'a> {
         if let Some(one) = one {
             let mut params = case.params(gpus);
             params.insert("blocks_of_dump", BLOCKS_OF_DUMP as u64);
-            self.record.rows.push(Row {
+            self.record.push(Row {
                 kernel: "scale_speed_up",
                 variant,
                 params,
@@ -152,7 +152,7 @@ impl<'a> Bench<'a> {
             joules_per_run,
             tops_per_watt: tera.filter(|_| joules_per_run > 0.0).map(|tera| tera / joules_per_run),
         });
-        self.record.rows.push(Row {
+        self.record.push(Row {
             kernel: "scale",
             variant: variant.into(),
             params: case.params(gpus),
@@ -177,7 +177,7 @@ impl<'a> Bench<'a> {
             "",
             ""
         );
-        self.record.rows.push(Row {
+        self.record.push(Row {
             kernel: "scale_hidden",
             variant: format!("turn by {}", way.name()),
             params: case.params(gpus),

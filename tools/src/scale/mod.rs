@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     describe(&devices)?;
     let begun = Instant::now();
     let mut failures = Failures::default();
-    let mut record = Record::new(&devices[0]).of_gpus(devices.len());
+    let mut record = Record::new(&devices[0]).of_gpus(devices.len()).kept_in(arguments.json.as_deref())?;
     let seconds = if arguments.quick { 0.5 } else { 1.5 };
     let mut bases = Vec::new();
     // All that needs no other library comes first, and is written then.
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
             }
             bases.iter().for_each(|base| bench.way(way, *base));
         }
-        record.write(arguments.json.as_deref())?;
+        record.finish()?;
     }
     println!("\n{:.0} s in all", begun.elapsed().as_secs_f64());
     failures.end()

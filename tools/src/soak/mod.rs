@@ -87,13 +87,14 @@ fn device(arguments: &Arguments) -> Result<Option<Device>, End> {
 
 /// Runs the tool.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
-    let (backend, mut record) = match device(arguments)? {
+    let (backend, record) = match device(arguments)? {
         None => (Backend::cpu(), Record::without_gpu("cpu")),
         Some(device) => {
             let record = Record::new(&device);
             (Backend::on(device), record)
         }
     };
+    let mut record = record.kept_in(arguments.json.as_deref())?;
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let seed = arguments.seed.unwrap_or_else(now);
     println!("{}, {} dumps or more, --seed {seed}", backend.name(), arguments.dumps);
@@ -136,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         Ok(()) => "equals exact sums on the host (i64 loops), error 0".to_owned(),
         Err(fault) => format!("FAIL against exact sums on the host: {fault}"),
     };
-    record.rows.push(Row {
+    record.push(Row {
         kernel: "soak",
         variant: format!("{}; {}, --seed {seed}", backend.name(), names.join(", ")),
         params: params([
@@ -156,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         check,
         energy: None,
     });
-    record.write(arguments.json.as_deref())?;
+    record.finish()?;
     ended.map_err(|fault| End::failed(fault.lines().collect::<Vec<_>>().join(" ")))?;
     println!("every dump equals its exact sum");
     Ok(())

@@ -70,7 +70,7 @@ impl Tuning {
         let known = known.map(|known| (&known.choice, known.median_ms));
         let of_table = self.found((operation, sizes), (choice, *median_ms), next, known);
         let baselines = inputs.triangle_len();
-        self.record.rows.push(Row {
+        self.record.push(Row {
             kernel: "tune",
             variant: format!("{operation} {choice}"),
             params: params([("channels", channels), ("inputs", inputs.len()), ("times", times)]),

@@ -23,7 +23,7 @@ const NEAR: f64 = 1.005;
 
 /// Measures all numbers of channels.
 pub(super) fn run(tuning: &mut Tuning, arguments: &Arguments) -> Result<(), End> {
-    let bench = Bench::new(tuning.device.clone(), Vec::new(), if arguments.quick { 5 } else { 25 })?;
+    let bench = Bench::new(tuning.device.clone(), Vec::new(), if arguments.quick { 5 } else { 25 }, None)?;
     let step = if arguments.quick { 4 } else { 1 };
     for channels in SINGLE.into_iter().step_by(step) {
         tuning.f_engine(&bench, Precision::Single, channels)?;
@@ -69,7 +69,7 @@ impl Tuning {
         let of_table = self.found((operation, &sizes), (&best.0, best.1), next, known);
         for (choice, ms) in &measured {
             let work = (SAMPLES * inputs.len()) as f64;
-            self.record.rows.push(Row {
+            self.record.push(Row {
                 kernel: "tune",
                 variant: format!("{operation} {choice}"),
                 params: params([("channels", channels), ("inputs", inputs.len()), ("samples", SAMPLES)]),

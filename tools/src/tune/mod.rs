@@ -98,13 +98,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let text = std::fs::read_to_string(&path).map_err(|error| failed(&path, &error))?;
     let table = Table::parse(&text).map_err(|error| failed(&path, &error))?;
     println!("{}", device.info());
-    let (key, record) = (DeviceKey::of(device.info()), Record::new(&device));
+    let (key, record) = (DeviceKey::of(device.info()), Record::new(&device).kept_in(arguments.gpu.json.as_deref())?);
     let mut tuning = Tuning { device, key, table, record, entries: Vec::new(), slow: 0 };
     match arguments.of {
         Of::Correlator => correlator::run(&mut tuning, arguments)?,
         Of::FEngine => f_engine::run(&mut tuning, arguments)?,
     }
-    tuning.record.write(arguments.gpu.json.as_deref())?;
+    tuning.record.finish()?;
     let Tuning { key, mut table, entries, slow, .. } = tuning;
     if arguments.write {
         let number = entries.len();

@@ -143,9 +143,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         println!("{info}{chosen}");
     }
     println!("driver {}\n", gpu_report::driver(device.info().driver_version));
-    let mut session = Session::new(device, arguments.only.clone(), arguments.quick)?;
+    let mut session = Session::new(device, arguments.only.clone(), arguments.quick, arguments.gpu.json.as_deref())?;
     let ended = cases(&mut session);
-    session.finish(arguments.gpu.json.as_deref(), ended)
+    session.finish(ended)
 }
 
 fn cases(session: &mut Session) -> Result<(), End> {

@@ -33,9 +33,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(device: Device, only: Vec<String>, quick: bool) -> Result<Self, End> {
+    pub(crate) fn new(device: Device, only: Vec<String>, quick: bool, json: Option<&Path>) -> Result<Self, End> {
         println!("{:<17} {:<31} {:<38} {:<7} {:<10} {:>9}  rate", "kernel", "variant", "size", "result", "error", "ms");
-        let (stream, record) = (device.new_stream()?, Record::new(&device));
+        let (stream, record) = (device.new_stream()?, Record::new(&device).kept_in(json)?);
         Ok(Self { device, stream, quick, only, record, failures: 0 })
     }
 
@@ -99,7 +99,7 @@ impl Session {
             }
         };
         let (floor, bound_by, energy) = (None, String::new(), None);
-        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
+        self.record.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
         if passed {
             return Ok(());
         }
@@ -108,8 +108,8 @@ impl Session {
     }
 
     /// The record, also where the cases `ended` early, the last line, and whether all passed.
-    pub(crate) fn finish(self, json: Option<&Path>, ended: Result<(), End>) -> Result<(), End> {
-        self.record.write(json)?;
+    pub(crate) fn finish(self, ended: Result<(), End>) -> Result<(), End> {
+        self.record.finish()?;
         ended?;
         let cases = self.record.rows.len();
         println!();

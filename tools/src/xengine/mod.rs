@@ -69,9 +69,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         Some(path) => path.clone(),
         None => {
             let path = arguments.out.join(RECORD);
-            let record = sweep::run(arguments.gpu.open()?, arguments.quick, arguments.integrated)?;
-            record.write(Some(&path))?;
-            record.write(arguments.gpu.json.as_deref())?;
+            let record = sweep::run(arguments.gpu.open()?, arguments.quick, arguments.integrated, &path)?;
+            record.finish()?;
+            if let Some(other) = &arguments.gpu.json {
+                record.write(other)?;
+            }
             path
         }
     };

@@ -1,5 +1,7 @@
 //! The sizes of the paper's figures, and their measurement.
 
+use std::path::Path;
+
 use fringes_gpu::{Buffer, Device, PinnedBuffer};
 
 use crate::end::End;
@@ -33,13 +35,13 @@ fn stations(quick: bool) -> Vec<usize> {
 }
 
 /// Measures everything, or the whole X-engine alone, printing a line each.
-pub(crate) fn run(device: Device, quick: bool, integrated: bool) -> Result<Record, End> {
+pub(crate) fn run(device: Device, quick: bool, integrated: bool, path: &Path) -> Result<Record, End> {
     println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
     println!(
         "{:<26} {:<24} {:>6} {:>8} {:>8} {:>6} {:>10} {:>9} {:>9} {:>10}",
         "kernel", "what", "figure", "stations", "channels", "times", "ms", "useful", "raw", "normalised"
     );
-    let mut sweep = Sweep { record: Record::new(&device), device, quick };
+    let mut sweep = Sweep { record: Record::new(&device).kept_in(Some(path))?, device, quick };
     for engine in if integrated { Vec::new() } else { engines(&sweep.device)? } {
         sweep.engine(engine.as_ref())?;
     }
@@ -165,7 +167,7 @@ impl Sweep {
             );
             let check = "an autocorrelation of every run's last integration equals its sum on the host".to_string();
             let mut row = |variant: &str, time_ms: f64, value, unit, floor, bound_by: &str| {
-                self.record.rows.push(Row {
+                self.record.push(Row {
                     kernel: "correlate_i8_add",
                     variant: variant.into(),
                     params: size.params(INTEGRATED_FIGURE, size.baselines(), 64),
@@ -214,7 +216,7 @@ impl Sweep {
             "{:<26} {what:<24} {figure:>6} {stations:>8} {channels:>8} {times:>6} {time_ms:>10.4} {rates}",
             engine.name()
         );
-        self.record.rows.push(Row {
+        self.record.push(Row {
             kernel: engine.name(),
             variant: what.into(),
             params: size.params(figure, computed, engine.tile_stations()),
