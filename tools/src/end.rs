@@ -25,6 +25,11 @@ impl End {
         Self { status: FAILED, line: line.to_string() }
     }
 
+    /// Arguments that cannot be.
+    pub(crate) fn bad_argument(line: impl Display) -> Self {
+        Self { status: BAD_ARGUMENT, line: line.to_string() }
+    }
+
     /// The exit status, after the line on standard error.
     pub(crate) fn exit(self) -> ExitCode {
         eprintln!("error: {}", self.line.replace('\n', " "));

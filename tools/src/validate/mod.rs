@@ -45,7 +45,7 @@ mod tied_array;
 use crate::end::End;
 use crate::gpu_report::{self, GpuArguments};
 use clap::builder::PossibleValuesParser;
-use session::Session;
+use session::{Session, Wanted};
 
 /// Kernels and operations that can be named.
 const KERNELS: [&str; 71] = [
@@ -130,6 +130,10 @@ pub(crate) struct Arguments {
     /// Only these kernels; may be given several times.
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(KERNELS))]
     only: Vec<String>,
+    /// Only cases whose variant and sizes, as they are printed, have this text; may be given several times, for all of
+    /// them.
+    #[arg(long, value_name = "TEXT")]
+    matching: Vec<String>,
     /// Small sizes alone, each run once: for compute-sanitizer.
     #[arg(long)]
     quick: bool,
@@ -143,7 +147,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         println!("{info}{chosen}");
     }
     println!("driver {}\n", gpu_report::driver(device.info().driver_version));
-    let mut session = Session::new(device, arguments.only.clone(), arguments.quick, arguments.gpu.json.as_deref())?;
+    let wanted = Wanted { only: arguments.only.clone(), matching: arguments.matching.clone() };
+    let mut session = Session::new(device, wanted, arguments.quick, arguments.gpu.json.as_deref())?;
     let ended = cases(&mut session);
     session.finish(ended)
 }

@@ -22,26 +22,48 @@ pub(crate) struct Outcome {
     pub(crate) verdict: Result<(), String>,
 }
 
+/// Which cases are wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// Names of kernels; all without one.
+    pub(crate) only: Vec<String>,
+    /// Texts that a case's variant and sizes have.
+    pub(crate) matching: Vec<String>,
+}
+
+impl Wanted {
+    /// Whether cases of a kernel are.
+    fn kernel(&self, kernel: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == kernel)
+    }
+
+    /// Whether a case of such a kernel is.
+    fn case(&self, variant: &str, params: &Params) -> bool {
+        let line = format!("{variant} {}", gpu_report::line(params));
+        self.matching.iter().all(|text| line.contains(text.as_str()))
+    }
+}
+
 /// A run of the program.
 pub(crate) struct Session {
     pub(crate) device: Device,
     pub(crate) stream: Stream,
     pub(crate) quick: bool,
-    only: Vec<String>,
+    wanted: Wanted,
     record: Record,
     failures: usize,
 }
 
 impl Session {
-    pub(crate) fn new(device: Device, only: Vec<String>, quick: bool, json: Option<&Path>) -> Result<Self, End> {
+    pub(crate) fn new(device: Device, wanted: Wanted, quick: bool, json: Option<&Path>) -> Result<Self, End> {
         println!("{:<17} {:<31} {:<38} {:<7} {:<10} {:>9}  rate", "kernel", "variant", "size", "result", "error", "ms");
         let (stream, record) = (device.new_stream()?, Record::new(&device).kept_in(json)?);
-        Ok(Self { device, stream, quick, only, record, failures: 0 })
+        Ok(Self { device, stream, quick, wanted, record, failures: 0 })
     }
 
     /// Whether a kernel is to be run.
     pub(crate) fn wants(&self, kernel: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == kernel)
+        self.wanted.kernel(kernel)
     }
 
     /// Median time of work that can be repeated; one run in quick mode.
@@ -69,13 +91,13 @@ impl Session {
         params: Params,
         run: impl FnOnce(&Self) -> Result<(Outcome, String), Box<dyn Error>>,
     ) -> Result<(), End> {
-        if !self.wants(kernel) {
+        let variant = variant.into();
+        if !(self.wants(kernel) && self.wanted.case(&variant, &params)) {
             return Ok(());
         }
         let nothing = |fault| Outcome { time_ms: 0.0, value: 0.0, unit: "", against: "", verdict: Err(fault) };
         let (outcome, error) = run(self).unwrap_or_else(|error| (nothing(error.to_string()), String::new()));
         let Outcome { time_ms, value, unit, against, verdict } = outcome;
-        let variant = variant.into();
         let passed = verdict.is_ok();
         println!(
             "{kernel:<17} {variant:<31} {:<38} {:<7} {:<10} {time_ms:>9.4}  {value:.2} {unit}",
@@ -112,6 +134,9 @@ impl Session {
         self.record.finish()?;
         ended?;
         let cases = self.record.rows.len();
+        if cases == 0 {
+            return Err(End::bad_argument(format!("no case has all of {:?}", self.wanted.matching)));
+        }
         println!();
         if self.failures > 0 {
             return Err(End::failed(format!("{} of {cases} cases failed", self.failures)));
@@ -134,5 +159,24 @@ pub(crate) fn compare<T: PartialEq + std::fmt::Debug>(expected: &[T], actual: &[
             different.count() + 1,
             expected.len()
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_chosen_by_kernel_and_by_what_their_line_has() {
+        let all = Wanted::default();
+        let sizes = gpu_report::params([("beams", 130), ("inputs", 70)]);
+        assert!(all.kernel("tied_array") && all.case("8-bit integer to f16", &sizes));
+        let only = |matching: &[&str]| Wanted {
+            only: vec!["tied_array".into()],
+            matching: matching.iter().copied().map(String::from).collect(),
+        };
+        assert!(only(&[]).kernel("tied_array") && !only(&[]).kernel("frb"));
+        assert!(only(&["to f16", "beams=130"]).case("8-bit integer to f16", &sizes));
+        assert!(!only(&["to f16", "beams=131"]).case("8-bit integer to f16", &sizes));
     }
 }
