@@ -118,8 +118,9 @@ fn what_the_system_drops_is_told() {
     let (counters, sent) = (receiver.counters(), sender.sent());
     let lost = sent.packets - counters.packets;
     assert!((1..=lost).contains(&counters.packets_dropped), "{lost} lost, {} told", counters.packets_dropped);
-    // A packet that overtakes another makes it late: of what came nothing is unaccounted for.
-    let accounted = counters.chunks + counters.heaps_late;
+    // A packet that overtakes another makes it late, and one behind many that were dropped may be so far ahead that it
+    // is not believed: of what came nothing is unaccounted for.
+    let accounted = counters.chunks + counters.heaps_late + counters.heaps_ahead;
     assert_eq!((accounted, counters.stops), (counters.packets - 1, 1), "{counters:?}");
 }
 
