@@ -154,7 +154,7 @@ unsafe fn sum<S: Source, const N: u32, const H: usize, const C: usize>(
 ///
 /// # Safety
 /// - The barriers are made ([`Places::init`]) and seen by all threads, and other threads fill the places for the work.
-/// - All threads of both groups call it, with their number `thread < 256` in the block.
+/// - All threads of both groups call it together, with their number `thread < 256` in the block.
 /// - `work` and `incoherent` are what fits ([`Work::fits`], [`Incoherent::fits`]).
 #[inline(always)]
 pub(super) unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize, const C: usize>(
