@@ -117,12 +117,17 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
                 _ => &[0],
             };
             for &incoherent in incoherent {
-                cut(session, products, from, incoherent, of_8)?;
+                cut(session, products, from, [20, incoherent], of_8)?;
             }
         }
     }
-    cut(session, DetectedProducts::Power, From::Rows, 1, of_4)?;
-    cut(session, DetectedProducts::Power, From::Rows, 1, of_16)?;
+    cut(session, DetectedProducts::Power, From::Rows, [20, 1], of_4)?;
+    cut(session, DetectedProducts::Power, From::Rows, [20, 1], of_16)?;
+    // So many beams that samples are held.
+    for incoherent in [0, 1, 3] {
+        cut(session, DetectedProducts::Power, From::Rows, [140, incoherent], of_4)?;
+        cut(session, DetectedProducts::Power, From::Rows, [140, incoherent], of_8)?;
+    }
     Ok(())
 }
 
@@ -243,17 +248,17 @@ fn cut<V: VoltageSample + Sample>(
     session: &mut Session,
     products: DetectedProducts,
     from: From,
-    incoherent: usize,
+    [beams, incoherent]: [usize; 2],
     of: fn([i32; 2]) -> V,
 ) -> Result<(), End> {
     let variant = format!("{} to {products:?} of chunks that cut sums, {from:?}, {incoherent} incoherent", V::FORMAT);
-    let sizes = [("beams", 20), ("channels", 4), ("inputs", 70), ("times", 480)];
+    let sizes = [("beams", beams), ("channels", 4), ("inputs", 70), ("times", 480)];
     session.case_within(NAME, variant, params(sizes), |session| {
         let inputs = Inputs::new(35, 2)?;
         let all = data([4, 480], inputs, true, of)?;
         let detection = Detection::new(products, 48, 2)?;
-        let sets =
-            [TiedArrayBeams::new(weights([20, 4, 70], 127, 1)?), TiedArrayBeams::new(weights([20, 4, 70], 127, 2)?)];
+        let set = |seed| weights([beams, 4, 70], 127, seed).map(TiedArrayBeams::new);
+        let sets = [set(1)?, set(2)?];
         let backend = Backend::on(session.device.clone());
         let mut up = Uploader::new(&session.stream);
         let change = CLOCK.sample_of(171);

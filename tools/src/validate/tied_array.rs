@@ -279,8 +279,10 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     held::<Complex<i8>>(session)?;
     // So many beams that samples are held for powers too.
     for (times, channels) in [(10, 2), (16, 1)] {
-        detected::<Complex<i8>>(session, DetectedProducts::Power, times, channels, 130)?;
-        detected::<Complex4>(session, DetectedProducts::Power, times, channels, 130)?;
+        for antennas in [30, 35] {
+            detected::<Complex<i8>>(session, DetectedProducts::Power, times, channels, [130, antennas])?;
+            detected::<Complex4>(session, DetectedProducts::Power, times, channels, [130, antennas])?;
+        }
     }
     format::<Complex4>(session)?;
     format::<Complex<i8>>(session)?;
@@ -291,12 +293,12 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         [DetectedProducts::Power, DetectedProducts::StokesI, DetectedProducts::Stokes, DetectedProducts::Coherency]
     {
         for (times, channels) in [(1, 1), (10, 2), (16, 1), (96, 3)] {
-            detected::<Complex<i8>>(session, products, times, channels, 22)?;
+            detected::<Complex<i8>>(session, products, times, channels, [22, 35])?;
         }
     }
-    detected::<Complex4>(session, DetectedProducts::Stokes, 32, 1, 22)?;
-    detected::<Complex4>(session, DetectedProducts::Power, 2, 1, 22)?;
-    detected::<Complex<f16>>(session, DetectedProducts::Power, 16, 1, 22)?;
+    detected::<Complex4>(session, DetectedProducts::Stokes, 32, 1, [22, 35])?;
+    detected::<Complex4>(session, DetectedProducts::Power, 2, 1, [22, 35])?;
+    detected::<Complex<f16>>(session, DetectedProducts::Power, 16, 1, [22, 35])?;
     steered(session)
 }
 
@@ -417,17 +419,17 @@ fn detected<V: Format>(
     products: DetectedProducts,
     times: usize,
     channels: usize,
-    beams: usize,
+    [beams, antennas]: [usize; 2],
 ) -> Result<(), End> {
     let variant = format!("{} to {products:?} of {times} times, {channels} channels", V::FORMAT);
     let all = 960;
     session.case_within(
         NAME,
         variant,
-        params([("beams", beams), ("channels", 6), ("inputs", 70), ("times", all)]),
+        params([("beams", beams), ("channels", 6), ("inputs", 2 * antennas), ("times", all)]),
         |session| {
             let detection = Detection::new(products, times, channels)?;
-            let mut case = Case::<V>::new([35, 2], [6, all, beams], WeightPrecision::Int16, true, 1)?;
+            let mut case = Case::<V>::new([antennas, 2], [6, all, beams], WeightPrecision::Int16, true, 1)?;
             let (voltages, off) = case.expected();
             let expected =
                 fringes_reference::detection::detect(voltages.view(), reference_of(products), times, channels);
