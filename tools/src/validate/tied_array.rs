@@ -279,7 +279,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     held::<Complex<i8>>(session)?;
     // So many beams that samples are held for powers too.
     for (times, channels) in [(10, 2), (16, 1)] {
-        for antennas in [30, 35] {
+        for antennas in [30, 35, 64] {
             detected::<Complex<i8>>(session, DetectedProducts::Power, times, channels, [130, antennas])?;
             detected::<Complex4>(session, DetectedProducts::Power, times, channels, [130, antennas])?;
         }

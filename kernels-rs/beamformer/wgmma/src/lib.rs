@@ -83,9 +83,7 @@ macro_rules! kernels {
 
 macro_rules! held_kernels {
     ($($part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $chunks:literal $shared:literal;)*) => { $(
-        const _: () = assert!(
-            held::shared_bytes($columns, $chunks, <source::$source as source::Source>::BYTES) == $shared
-        );
+        const _: () = assert!(held::Shape::of::<source::$source>($columns, $chunks).shared_bytes() == $shared);
 
         kernel!($output $part $name [$source, " of ", $chunks, " chunks of inputs, which are held"] $shared 1
             held::form::<source::$source, output::$output, $columns, $half, $chunks>);
@@ -200,16 +198,16 @@ kernels! {
 }
 
 held_kernels! {
-    "i4_to_f16_held" tied_array_i4_128_f16_held_1 RowsI4 F16 128 64 1 92272;
-    "i4_to_f16_held" tied_array_i4_128_f16_held_2 RowsI4 F16 128 64 2 182384;
-    "i4_to_i8_held" tied_array_i4_128_i8_held_1 RowsI4 I8 128 64 1 92272;
-    "i4_to_i8_held" tied_array_i4_128_i8_held_2 RowsI4 I8 128 64 2 182384;
-    "i4_to_power_held" tied_array_i4_128_power_held_1 RowsI4 Power 128 64 1 92272;
-    "i4_to_power_held" tied_array_i4_128_power_held_2 RowsI4 Power 128 64 2 182384;
-    "i8_to_f16_held" tied_array_i8_128_f16_held_1 RowsI8 F16 128 64 1 108656;
-    "i8_to_f16_held" tied_array_i8_128_f16_held_2 RowsI8 F16 128 64 2 215152;
-    "i8_to_i8_held" tied_array_i8_128_i8_held_1 RowsI8 I8 128 64 1 108656;
-    "i8_to_i8_held" tied_array_i8_128_i8_held_2 RowsI8 I8 128 64 2 215152;
-    "i8_to_power_held" tied_array_i8_128_power_held_1 RowsI8 Power 128 64 1 108656;
-    "i8_to_power_held" tied_array_i8_128_power_held_2 RowsI8 Power 128 64 2 215152;
+    "i4_to_f16_held" tied_array_i4_128_f16_held_1 RowsI4 F16 128 32 1 84144;
+    "i4_to_f16_held" tied_array_i4_128_f16_held_2 RowsI4 F16 128 32 2 166064;
+    "i4_to_i8_held" tied_array_i4_128_i8_held_1 RowsI4 I8 128 32 1 84144;
+    "i4_to_i8_held" tied_array_i4_128_i8_held_2 RowsI4 I8 128 32 2 166064;
+    "i4_to_power_held" tied_array_i4_128_power_held_1 RowsI4 Power 128 32 1 84144;
+    "i4_to_power_held" tied_array_i4_128_power_held_2 RowsI4 Power 128 32 2 166064;
+    "i8_to_f16_held" tied_array_i8_128_f16_held_1 RowsI8 F16 128 32 1 100528;
+    "i8_to_f16_held" tied_array_i8_128_f16_held_2 RowsI8 F16 128 32 2 198832;
+    "i8_to_i8_held" tied_array_i8_128_i8_held_1 RowsI8 I8 128 32 1 100528;
+    "i8_to_i8_held" tied_array_i8_128_i8_held_2 RowsI8 I8 128 32 2 198832;
+    "i8_to_power_held" tied_array_i8_128_power_held_1 RowsI8 Power 128 32 1 100528;
+    "i8_to_power_held" tied_array_i8_128_power_held_2 RowsI8 Power 128 32 2 198832;
 }

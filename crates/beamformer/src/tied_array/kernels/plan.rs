@@ -160,10 +160,10 @@ impl Plan {
         let samples = 128 * self.weights.chunk_inputs() * blocks;
         match self.generation {
             Generation::Wgmma if self.held => {
-                // Four slots of weights and two stages of samples, with two barriers each; negated parts of samples of
-                // eight warps, scales of slots, and the step.
-                let chunk = 4 * CHUNK_BYTES * self.columns + 2 * samples + 8 * 1024;
-                chunk * self.chunks() as u32 + 16 * 6 + 4 * 512 + 16
+                // Four slots of weights and two stages of samples, with two barriers each; scales and tiles of slots,
+                // and the step.
+                let chunk = 4 * CHUNK_BYTES * self.columns + 2 * samples;
+                chunk * self.chunks() as u32 + 16 * 6 + 4 * (512 + 16) + 16
             }
             Generation::Wgmma => {
                 // Two barriers of each stage and of weights that stay.
@@ -263,10 +263,12 @@ mod tests {
         for generation in [Generation::Wgmma, Generation::Mma] {
             for format in [SampleFormat::Int4, SampleFormat::Int8, SampleFormat::Float16] {
                 for precision in WeightPrecision::ALL {
-                    for (output, beams) in
-                        outputs.into_iter().flat_map(|o| [1, 8, 9, 16, 17, 33, 65, 1000].map(|n| (o, n)))
+                    let sizes = [1, 8, 9, 16, 17, 33, 65, 1000].map(|beams| (100, beams)).into_iter();
+                    let sizes = sizes.chain([30, 60, 128, 129].map(|inputs| (inputs, 1000)));
+                    for (output, (inputs, beams)) in
+                        sizes.flat_map(|sizes| outputs.into_iter().map(move |output| (output, sizes)))
                     {
-                        let plan = Plan::new(generation, format, precision, output, 100, beams);
+                        let plan = Plan::new(generation, format, precision, output, inputs, beams);
                         let text = plan.ptx().unwrap().get(plan.target()).unwrap().read().unwrap();
                         let start = format!("//@kernel {}(", plan.name());
                         let line = text.lines().find(|line| line.starts_with(&start)).unwrap();

@@ -33,6 +33,19 @@ pub trait Put {
     /// - All threads of the warp call it, `lane` being theirs.
     /// - `work` is what fits ([`Work::fits`]).
     unsafe fn put<S: Source, const H: usize, const DIGITS: usize>(sums: &Sums<S::Part, H>, work: &Work, lane: &Lane);
+
+    /// The same of a lane that has the words of its dither already ([`Lane::dithered`]).
+    ///
+    /// # Safety
+    /// As [`Put::put`].
+    #[inline(always)]
+    unsafe fn put_dithered<S: Source, const H: usize, const DIGITS: usize>(
+        sums: &Sums<S::Part, H>,
+        work: &Work,
+        lane: &Lane,
+    ) {
+        Self::put::<S, H, DIGITS>(sums, work, lane);
+    }
 }
 
 /// Which part of a tile a lane has.

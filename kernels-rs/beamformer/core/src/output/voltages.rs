@@ -373,10 +373,20 @@ macro_rules! voltages {
                 work: &Work,
                 lane: &Lane,
             ) {
+                let integers = matches!(<$format as Voltage>::OUTPUT, Output::Int8);
+                let lane = if integers { lane.dithered(work) } else { *lane };
+                Self::put_dithered::<S, H, DIGITS>(sums, work, &lane);
+            }
+
+            #[inline(always)]
+            unsafe fn put_dithered<S: Source, const H: usize, const DIGITS: usize>(
+                sums: &Sums<S::Part, H>,
+                work: &Work,
+                lane: &Lane,
+            ) {
                 let run = run(<$format as Voltage>::OUTPUT, H, DIGITS);
                 let integers = matches!(<$format as Voltage>::OUTPUT, Output::Int8);
                 let dithered = integers && work.dither != 0;
-                let lane = &if integers { lane.dithered(work) } else { *lane };
                 let wide = work.count & (run as u32 - 1) == 0 && work.beams.address(0) % 16 == 0;
                 if wide && lane.whole && !dithered {
                     // By itself, so that nothing follows in the ordinary case.

@@ -4,8 +4,7 @@
 //! A block's strips go [across](crate::strips). Samples come to shared memory a strip ahead, become operands once, and
 //! are given back; weights and scales come through a ring of whole tiles of columns. So products hardly wait for
 //! operands, nothing but weights and scales comes from the L2 for a tile, and what two groups of warps do is nearly
-//! products, conversions and stores alone. Real parts of samples, negated, wait in shared memory: with them an operand
-//! is turned by one instruction a register.
+//! products, conversions and stores alone.
 
 mod multiply;
 mod places;
@@ -30,8 +29,8 @@ use crate::format::Product;
 use crate::load::weights;
 use crate::strips::{Strips, put_step};
 use multiply::multiply;
-pub(crate) use places::shared_bytes;
-use places::{Cycle, Places};
+use places::Places;
+pub(crate) use places::Shape;
 
 /// Forms beams of `C` chunks of inputs in tiles of `N = 2 H` columns, in strips across of `strip`, and an incoherent
 /// one if the output may have some, after checking the numbers.
@@ -66,7 +65,7 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize, const C: usi
         let strips = || Strips::<true>::new(&work, strip, N, places.step());
         // In all no more registers than the block was started with: 3 * 168 for each thread of four warps.
         if thread >= 256 {
-            setmaxnreg_dec::<40>();
+            setmaxnreg_dec::<24>();
             if thread == 256 {
                 prefetch_tensormap(map);
                 load_samples(places, &work, strips(), map);
@@ -74,8 +73,8 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize, const C: usi
                 load_weights(places, &work, strips());
             }
         } else {
-            setmaxnreg_inc::<232>();
-            multiply::<S, O, N, H, C>(places, &work, strips(), incoherent, thread);
+            setmaxnreg_inc::<240>();
+            multiply::<S, O, N, H, C>(places, &work, incoherent, thread);
         }
     }
 }
@@ -95,7 +94,7 @@ unsafe fn load_samples<S: Source, const N: u32, const C: usize>(
     mut strips: Strips<true>,
     map: TensorMap,
 ) {
-    let mut stage = Cycle::new(true);
+    let [_, mut stage] = Places::<S, N, C>::TO_FILL;
     while strips.go_on(work) {
         let job = strips.next(work, N).job();
         places.samples_wanted(stage);
@@ -106,11 +105,11 @@ unsafe fn load_samples<S: Source, const N: u32, const C: usize>(
             cp_async_bulk_tensor_4d_shared_global(to, map, at, places.samples_full(stage));
             chunk += 1;
         }
-        stage.advance(Places::<S, N, C>::STAGES);
+        stage.advance();
     }
 }
 
-/// Fills slots with the weights and scales of all tiles, in their order.
+/// Fills slots with the weights and scales of all tiles, in their order, and says behind them that there are no more.
 ///
 /// # Safety
 /// As [`load_samples`], and another thread calls that; the work's table is there ([`Work::fits`]).
@@ -120,18 +119,20 @@ unsafe fn load_weights<S: Source, const N: u32, const C: usize>(
     work: &Work,
     mut strips: Strips<true>,
 ) {
-    let mut slot = Cycle::new(true);
+    let [mut slot, _] = Places::<S, N, C>::TO_FILL;
     while strips.go_on(work) {
         let mut tiles = strips.next(work, N);
         while tiles.go_on() {
-            let job = tiles.next().job;
+            let tile = tiles.next();
+            let job = tile.job;
             let (first, fours) = scales(work, job, N);
-            places.weights_wanted(slot, 16 * fours);
+            places.weights_wanted(slot, Some(tile), 16 * fours);
             let (from, full) = (weights::<S, N>(work, job), places.weights_full(slot));
             cp_async_bulk_shared_global(places.weights(slot), from, Places::<S, N, C>::SLOT, full);
             let from = work.scales.address(0).wrapping_add(16 * first);
             cp_async_bulk_shared_global(places.scales_to(slot), from, 16 * fours, full);
-            slot.advance(Places::<S, N, C>::SLOTS);
+            slot.advance();
         }
     }
+    places.weights_wanted(slot, None, 0);
 }
