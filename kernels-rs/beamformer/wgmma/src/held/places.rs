@@ -202,8 +202,8 @@ impl<S: Source, const N: u32, const C: usize> Places<S, N, C> {
     /// Makes the barriers; by one thread, before the others use them.
     ///
     /// # Safety
-    /// - The base is the address of as much shared memory as [`Shape::shared_bytes`] says, aligned to 1024 bytes, of which
-    ///   nothing is used yet.
+    /// - The base is the address of as much shared memory as [`Shape::shared_bytes`] says, aligned to 1024 bytes, of
+    ///   which nothing is used yet.
     /// - One thread calls it; a fence of the initialisation and a barrier of the block are before any other thread
     ///   uses the places.
     #[inline(always)]
