@@ -1,7 +1,8 @@
 //! The groups of four warps that multiply: 64 times of a tile each.
 //!
-//! Sums of two tiles are there at a time: while a warp converts and stores those of one, the tensor cores add those of
-//! the next one. Products of a tile are one group of the tensor cores' pipeline, which is never empty within a strip.
+//! Sums of both halves of a tile's columns are there at a time: while a warp converts and stores those of one, the
+//! tensor cores add those of the other, of this tile or of the next one. Products of a half are one group of the tensor
+//! cores' pipeline, which is never empty within a strip.
 
 use fringes_device::fence::fence_proxy_async_shared_cta;
 use fringes_device::warp::{bar_warp_sync, vote_sync_all_pred};
@@ -53,7 +54,7 @@ impl<const C: usize> Operands<C> {
         });
     }
 
-    /// Keeps registers until here.
+    /// Keeps the registers until here.
     #[inline(always)]
     fn keep(&mut self) {
         unroll!(c in 0 1 {
