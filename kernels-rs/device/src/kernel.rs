@@ -118,6 +118,8 @@ macro_rules! kernel {
         $(#[doc = $doc])*
         #[cfg(not(target_arch = "nvptx64"))]
         #[allow(clippy::too_many_arguments)]
+        // So that the host compiles the kernels that a test runs, and no others.
+        #[inline]
         pub $($unsafe)? fn $name($($argument: $type),*) $body
 
         $(#[doc = $doc])*
