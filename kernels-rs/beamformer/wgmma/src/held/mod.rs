@@ -32,7 +32,7 @@ use multiply::multiply;
 use places::Places;
 pub(crate) use places::Shape;
 
-/// Forms beams of `C` chunks of inputs in tiles of `N = 2 H` columns, in strips across of `strip`, and an incoherent
+/// Forms beams of `C` chunks of inputs in tiles of `N = 4 H` columns, in strips across of `strip`, and an incoherent
 /// one if the output may have some, after checking the numbers.
 #[inline(always)]
 pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize, const C: usize>(
