@@ -83,16 +83,22 @@ pub mod mma {
 /// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
 /// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
 pub mod tensor {
-    /// Groups of four warps of a block of threads, each with tiles of its own: two where a thread has many sums.
+    /// Groups of four warps of a block of threads, each with tiles of its own: as many as the registers of a thread
+    /// allow, of which samples of 16 bits need more.
     #[inline(always)]
-    pub const fn warpgroups(outputs: u32) -> u32 {
-        if outputs > 8 { 2 } else { 3 }
+    pub const fn warpgroups(outputs: u32, bits: u32) -> u32 {
+        match outputs {
+            0..8 => 3,
+            8 if bits < 16 => 4,
+            8 => 3,
+            _ => 2,
+        }
     }
 
     /// Threads of a block.
     #[inline(always)]
-    pub const fn threads(outputs: u32) -> u32 {
-        128 * warpgroups(outputs)
+    pub const fn threads(outputs: u32, bits: u32) -> u32 {
+        128 * warpgroups(outputs, bits)
     }
 
     /// Segments of a tile.
@@ -194,7 +200,8 @@ pub mod tensor {
     /// Bytes of shared memory of a block.
     #[inline(always)]
     pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32) -> u32 {
-        16 * (table_pieces(outputs, sets, groups) + 4 * warpgroups(outputs) * stages(outputs) * 16 * pitch(bits))
+        let warps = 4 * warpgroups(outputs, bits);
+        16 * (table_pieces(outputs, sets, groups) + warps * stages(outputs) * 16 * pitch(bits))
     }
 
     /// Sample of a lane's 16 that is element `half` of register `register` of eight.

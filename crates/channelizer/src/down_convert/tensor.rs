@@ -102,12 +102,12 @@ impl TensorShape {
 
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        abi::threads(self.outputs)
+        abi::threads(self.outputs, self.bits)
     }
 
     /// Tiles that a block has at a time.
     pub fn tiles_together(&self) -> u32 {
-        abi::warpgroups(self.outputs)
+        abi::warpgroups(self.outputs, self.bits)
     }
 
     /// Bytes of shared memory of a block of threads.
@@ -168,7 +168,7 @@ impl TensorShape {
             rows: abi::ROWS,
             unit,
             most_units: SEGMENT_SAMPLES / u64::from(self.outputs * self.decimation * unit),
-            at_a_time: multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs)),
+            at_a_time: multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs, self.bits)),
             beside: held_tiles as u64,
         };
         tiles.cut(blocks, inputs)

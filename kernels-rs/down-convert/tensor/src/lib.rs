@@ -30,8 +30,8 @@
 //! Weights are two f16, high and low, so each step is two products; scaled so that the largest is below 2^14.
 //!
 //! # A block
-//! of 384 threads (256 with `P = 12`) is three groups of four warps, each with tiles of 64 segments of its own, which
-//! it takes in turn. The first tiles have the first blocks of all inputs, 64 inputs each, made of held samples, which
+//! of 512 threads (384 with `P = 4` or 16 bits, 256 with `P = 12`) is four groups of four warps, or fewer, each with
+//! tiles of 64 segments of its own, which it takes in turn. The first tiles have the first blocks of all inputs, 64 inputs each, made of held samples, which
 //! lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time,
 //! two or three such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16
 //! bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its segments: the
@@ -63,7 +63,7 @@ use multiply::{Arguments, run};
 
 macro_rules! kernels {
     ($($name:ident $bits:literal $outputs:literal $sets:literal $half:literal $threads:literal;)*) => {
-        $( const _: () = assert!(tensor::threads($outputs) == $threads); )*
+        $( const _: () = assert!(tensor::threads($outputs, $bits) == $threads); )*
 
         fringes_device::kernel! { $(
         #[doc = concat!("Samples of ", $bits, " bits, blocks of ", $outputs, " outputs, ", $sets, " sets of weights.")]
@@ -110,20 +110,20 @@ macro_rules! kernels {
 }
 
 kernels! {
-    down_convert_4_8_2 4 8 2 16 384;
-    down_convert_4_8_3 4 8 3 24 384;
+    down_convert_4_8_2 4 8 2 16 512;
+    down_convert_4_8_3 4 8 3 24 512;
     down_convert_4_4_5 4 4 5 20 384;
     down_convert_4_12_4 4 12 4 48 256;
-    down_convert_8_8_2 8 8 2 16 384;
-    down_convert_8_8_3 8 8 3 24 384;
+    down_convert_8_8_2 8 8 2 16 512;
+    down_convert_8_8_3 8 8 3 24 512;
     down_convert_8_4_5 8 4 5 20 384;
     down_convert_8_12_4 8 12 4 48 256;
-    down_convert_10_8_2 10 8 2 16 384;
-    down_convert_10_8_3 10 8 3 24 384;
+    down_convert_10_8_2 10 8 2 16 512;
+    down_convert_10_8_3 10 8 3 24 512;
     down_convert_10_4_5 10 4 5 20 384;
     down_convert_10_12_4 10 12 4 48 256;
-    down_convert_12_8_2 12 8 2 16 384;
-    down_convert_12_8_3 12 8 3 24 384;
+    down_convert_12_8_2 12 8 2 16 512;
+    down_convert_12_8_3 12 8 3 24 512;
     down_convert_12_4_5 12 4 5 20 384;
     down_convert_12_12_4 12 12 4 48 256;
     down_convert_16_8_2 16 8 2 16 384;

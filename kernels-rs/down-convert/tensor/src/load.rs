@@ -23,9 +23,8 @@ pub(crate) struct Loader<const BITS: u32, const STAGES: u32> {
     /// Tiles to the next one of the same group of warps, and sets of weights.
     stride: u32,
     sets: u32,
-    /// Its samples, and the first bit of the warp's first row of them.
-    samples: Global<u32>,
-    bit: u64,
+    /// Eight times the address of its samples, and the first bit of the warp's first row of them.
+    at: u64,
     /// Whether all that the tile copies is there.
     whole: bool,
     slot: u32,
@@ -63,7 +62,6 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
             let (row, piece) = ((lane + 32 * i as u32) / pieces(BITS), (lane + 32 * i as u32) % pieces(BITS));
             to[i] = slots + 16 * (row * pitch(BITS) + piece);
         });
-        let (samples, ahead) = (arguments.samples, [0; MOST_COPIES]);
         let mut loader = Self {
             tile,
             step: 0,
@@ -71,11 +69,10 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
             steps: 0,
             stride,
             sets,
-            samples,
-            bit: 0,
+            at: 0,
             whole: false,
             slot: 0,
-            ahead,
+            ahead: [0; MOST_COPIES],
             to,
             lane,
             warp,
@@ -92,7 +89,7 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
         }
         let Source { samples, bit, segment_pieces, blocks } = arguments.source(self.tile, self.warp);
         self.steps = steps(blocks, self.sets);
-        (self.samples, self.bit) = (samples, bit);
+        self.at = bits_before(samples).wrapping_add(bit);
         unroll!(i in 0 1 2 3 4 {
             let (row, piece) =
                 ((self.lane + 32 * i as u32) / pieces(BITS), (self.lane + 32 * i as u32) % pieces(BITS));
@@ -112,10 +109,9 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
     #[inline(always)]
     pub(crate) unsafe fn issue(&mut self, arguments: &Arguments) {
         if self.tile < arguments.all_tiles() {
-            let base = (self.bit as i64 >> 7) as u64;
             let slot = self.slot * slot_bytes(BITS);
             if self.whole {
-                let base = self.samples.address(4 * base as usize);
+                let base = self.at >> 7 << 4;
                 unroll!(i in 0 1 2 3 4 {
                     if Self::has(self.lane, i) {
                         let from = base + 16 * self.ahead[i] as u64;
@@ -123,27 +119,29 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
                     }
                 });
             } else {
-                let words = self.samples.len() as u64;
+                let samples = if self.tile < arguments.held_tiles() { arguments.held } else { arguments.samples };
+                let base = (self.at.wrapping_sub(bits_before(samples)) as i64 >> 7) as u64;
+                let words = samples.len() as u64;
                 unroll!(i in 0 1 2 3 4 {
                     if Self::has(self.lane, i) {
                         // Before the first sample this is a large number.
                         let word = base.wrapping_add(self.ahead[i] as u64).wrapping_mul(4);
                         let to = self.to[i] + slot;
                         if word < words && words - word >= 4 {
-                            cp_async_cg_shared_global_l2_256b_16(to, self.samples.address(word as usize));
+                            cp_async_cg_shared_global_l2_256b_16(to, samples.address(word as usize));
                         } else {
-                            edge(self.samples, word, to);
+                            edge(samples, word, to);
                         }
                     }
                 });
             }
-            self.bit = self.bit.wrapping_add((GROUP * BITS) as u64);
+            self.at = self.at.wrapping_add((GROUP * BITS) as u64);
             self.group += 1;
             if self.group == arguments.groups {
                 self.group = 0;
                 self.step += 1;
                 let back = arguments.groups.wrapping_mul(GROUP * BITS).wrapping_sub(arguments.block_bits);
-                self.bit = self.bit.wrapping_sub(back as u64);
+                self.at = self.at.wrapping_sub(back as u64);
                 if self.step == self.steps {
                     self.step = 0;
                     self.tile += self.stride;
@@ -154,6 +152,13 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
         cp_async_commit_group();
         self.slot = if self.slot == STAGES - 1 { 0 } else { self.slot + 1 };
     }
+}
+
+/// Eight times the address of samples, which is a multiple of 16.
+#[inline(always)]
+fn bits_before(samples: Global<u32>) -> u64 {
+    // SAFETY: the address is not used.
+    unsafe { samples.address(0) }.wrapping_mul(8)
 }
 
 /// Puts a piece in its place of which not all words are there; the others are zeros. (Copies of fewer bytes than 16

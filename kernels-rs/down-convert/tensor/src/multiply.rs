@@ -117,7 +117,7 @@ impl Arguments {
 
     /// Tiles of held blocks: their segments are inputs.
     #[inline(always)]
-    fn held_tiles(&self) -> u32 {
+    pub(crate) fn held_tiles(&self) -> u32 {
         if self.held_blocks == 0 { 0 } else { self.inputs.div_ceil(ROWS) }
     }
 
@@ -208,15 +208,15 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
     let mut piece = tid_x();
     while piece < pieces {
         shared.store(piece as usize, arguments.table.load(piece as usize));
-        piece += threads(P as u32);
+        piece += threads(P as u32, BITS);
     }
     fence_proxy_async();
     bar_sync_0();
 
     let (warp, lane) = (tid_x() / 32, tid_x() % 32);
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
-    let group = ctaid_x().wrapping_mul(warpgroups(P as u32)).wrapping_add(warp / 4);
-    let stride = nctaid_x().wrapping_mul(warpgroups(P as u32)).max(1);
+    let group = ctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).wrapping_add(warp / 4);
+    let stride = nctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).max(1);
     let mut tiles = Tiles::<BITS, P, H, STAGES> {
         loader: Loader::new(arguments, group, stride, slots, warp % 4, lane, SETS as u32),
         decoder: Decoder::new(if arguments.little_endian == 0 { BIG_ENDIAN } else { LITTLE_ENDIAN_HALVES }),
@@ -227,7 +227,8 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
         sums: <[f32; H]>::zero(),
         table: Descriptor::new(shared.address(0), 16 * columns(P as u32, SETS as u32), 128, Swizzle::None),
         outputs: Outputs::new(arguments),
-        rows: [Row { phase: 0, output: 0, input: 0 }; 2],
+        row: Row { phase: 0, output: 0, input: 0 },
+        held: false,
         lane,
     };
     unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments); } });
@@ -259,6 +260,12 @@ struct Row {
     input: u32,
 }
 
+/// Rows from a lane's first to its second one.
+const APART: u32 = 8;
+
+/// No output's number.
+const NONE: u32 = 1 << 31;
+
 /// What a group of warps keeps from tile to tile.
 struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32> {
     loader: Loader<BITS, STAGES>,
@@ -273,7 +280,10 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32>
     sums: [f32; H],
     table: Descriptor,
     outputs: Outputs,
-    rows: [Row; 2],
+    /// The first of the lane's rows.
+    row: Row,
+    /// Whether the tile is of held samples.
+    held: bool,
     lane: u32,
 }
 
@@ -288,23 +298,39 @@ where
         self.bit = source.bit as u32 % 128;
         self.blocks = source.blocks;
         let held = arguments.held_tiles();
-        unroll!(i in 0 1 {
-            let row = self.lane / 4 + 8 * i as u32;
-            // The input, and the row's first block, counted from the very first.
-            let (input, block) = if tile < held {
-                (tile * ROWS + 16 * warp + row, 0)
-            } else {
-                let (input, segment) = arguments.segment(tile - held, warp);
-                (input, arguments.held_blocks + (segment + row).wrapping_mul(arguments.blocks))
-            };
-            let blocks = (block as u64).wrapping_sub(arguments.held_blocks as u64);
-            let output = block.wrapping_mul(P as u32).wrapping_sub(arguments.skip);
-            self.rows[i] = Row {
-                phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
-                output: if input < arguments.inputs { output } else { 1 << 31 },
-                input,
-            };
-        });
+        self.held = tile < held;
+        let row = self.lane / 4;
+        // The input, and the row's first block, counted from the very first.
+        let (input, block) = if self.held {
+            (tile * ROWS + 16 * warp + row, 0)
+        } else {
+            let (input, segment) = arguments.segment(tile - held, warp);
+            (input, arguments.held_blocks + (segment + row).wrapping_mul(arguments.blocks))
+        };
+        let blocks = (block as u64).wrapping_sub(arguments.held_blocks as u64);
+        let output = block.wrapping_mul(P as u32).wrapping_sub(arguments.skip);
+        self.row = Row {
+            phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
+            output: if input < arguments.inputs { output } else { NONE },
+            input,
+        };
+    }
+
+    /// The second row: a later segment of the input, or of held samples another input.
+    #[inline(always)]
+    fn second(&self, arguments: &Arguments) -> Row {
+        let Row { phase, output, input } = self.row;
+        if self.held {
+            let input = input + APART;
+            return Row { phase, output: if input < arguments.inputs { output } else { NONE }, input };
+        }
+        // Computed anew, so that it takes no registers meanwhile.
+        let blocks = APART * opaque(arguments.blocks as i32) as u32;
+        Row {
+            phase: phase.wrapping_add(arguments.turn.wrapping_mul(blocks as u64)),
+            output: output.wrapping_add(blocks.wrapping_mul(P as u32)),
+            input,
+        }
     }
 
     /// The pairs of the next group's samples of both rows, from bit `bit` of its pieces on.
@@ -378,10 +404,8 @@ where
             if step - (SETS as u32) < self.blocks {
                 self.store(arguments, &complete);
             }
-            unroll!(i in 0 1 {
-                self.rows[i].phase = self.rows[i].phase.wrapping_add(arguments.turn);
-                self.rows[i].output = self.rows[i].output.wrapping_add(P as u32);
-            });
+            self.row.phase = self.row.phase.wrapping_add(arguments.turn);
+            self.row.output = self.row.output.wrapping_add(P as u32);
         }
         wgmma_wait_group::<0>();
         self.sums.hold();
@@ -400,11 +424,11 @@ where
     /// Rotates and stores a block's outputs.
     ///
     /// # Safety
-    /// The rows are the tile's.
+    /// The row is the tile's.
     #[inline(always)]
     unsafe fn store(&mut self, arguments: &Arguments, complete: &[f32; P]) {
         unroll!(row in 0 1 {
-            let Row { phase, output, input } = self.rows[row];
+            let Row { phase, output, input } = if row == 0 { self.row } else { self.second(arguments) };
             let [cosine, sine] = unit_approx(phase);
             let mut values = [[0.0; 2]; 3];
             unroll!(i in 0 1 2 {
