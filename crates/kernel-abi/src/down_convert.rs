@@ -191,6 +191,22 @@ pub mod tensor {
         ((127 + 48 * bits) / 32 + bits.div_ceil(2) + 1).div_ceil(4)
     }
 
+    /// Those where groups begin with a piece.
+    #[inline(always)]
+    pub const fn aligned_pieces(bits: u32) -> u32 {
+        GROUP * bits / PIECE_BITS
+    }
+
+    /// Bits of a piece.
+    pub const PIECE_BITS: u32 = 128;
+
+    /// Outputs of a block and bits of samples of which there are kernels for groups that begin with pieces beside those
+    /// for any.
+    #[inline(always)]
+    pub const fn has_aligned(outputs: u32, bits: u32) -> bool {
+        outputs <= 8 && bits < 16
+    }
+
     /// Pieces from row to row in shared memory: odd, so that rows lie in different banks.
     #[inline(always)]
     pub const fn pitch(bits: u32) -> u32 {

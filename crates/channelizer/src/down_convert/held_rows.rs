@@ -9,7 +9,7 @@ use super::kernels::WindowRows;
 use crate::ChannelizerError;
 use crate::internals::format::Numbers;
 use crate::internals::samples::{SampleKernels, Span};
-use crate::spectra::seam::{ChunkRows, Seam, Step, pad_bits};
+use crate::spectra::seam::{ChunkRows, MOST_MORE, Seam, Step, pad_bits};
 use crate::spectra::tables;
 
 /// Bits that rows are a multiple of.
@@ -58,8 +58,7 @@ impl HeldRows {
     /// behind them: of both, and of two more while they become longer.
     pub(super) fn most_bytes(format: ChunkFormat, inputs: Inputs, held: u64, head: u64) -> u64 {
         let bits = u64::from(format.sample_bits());
-        // What is held ends with a word: up to 31 samples more.
-        let samples = held.saturating_add(head).saturating_add(32);
+        let samples = held.saturating_add(head).saturating_add(MOST_MORE);
         let row_bits = samples.saturating_mul(bits).saturating_add(pad_bits(bits));
         let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
         let padding = 4 * DeviceSamples::PADDING_WORDS as u64;

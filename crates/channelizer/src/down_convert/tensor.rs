@@ -95,6 +95,20 @@ impl TensorShape {
         format!("down_convert_{}_{}_{}", self.bits, self.outputs, self.sets)
     }
 
+    /// Whether there is a kernel for groups of samples that begin with pieces of 16 bytes, of the same name with
+    /// `_aligned` behind it.
+    pub fn has_aligned(&self) -> bool {
+        abi::has_aligned(self.outputs, self.bits) && self.block_bits().is_multiple_of(abi::PIECE_BITS)
+    }
+
+    /// Whether the groups of samples of these blocks begin so; `row_bits` are those of the chunk from input to input, 0
+    /// of a single one. Held rows are whole pieces.
+    pub fn is_aligned(&self, blocks: &Blocks, row_bits: u64) -> bool {
+        let chunk = if blocks.chunk > 0 { blocks.chunk_bit | row_bits } else { 0 };
+        let held = if blocks.held > 0 { blocks.held_bit } else { 0 };
+        (chunk | held | u64::from(self.block_bits())).is_multiple_of(abi::PIECE_BITS.into())
+    }
+
     /// Bits of a block of samples.
     pub fn block_bits(&self) -> u32 {
         self.outputs * self.decimation * self.bits

@@ -56,12 +56,22 @@ impl Target<'_> {
     }
 }
 
+/// Kernels for samples of so many bits.
+#[derive(Debug, Clone)]
+struct OfBits {
+    bits: u32,
+    /// For groups of samples that begin anywhere.
+    any: Kernel,
+    /// For those that begin with pieces of 16 bytes, if there is one.
+    aligned: Option<Kernel>,
+}
+
 /// A plan's kernels.
 #[derive(Debug)]
 pub(super) struct TensorKernels {
     shape: TensorShape,
-    /// For samples of so many bits, as [`abi::BITS`] has them; not where the table does not fit.
-    kernels: Vec<(u32, Kernel)>,
+    /// Those of [`abi::BITS`] for which the table fits.
+    kernels: Vec<OfBits>,
     table: Buffer<[u32; 4]>,
     scale: f32,
     multiprocessors: usize,
@@ -82,7 +92,9 @@ impl TensorKernels {
         let mut kernels = Vec::new();
         for bits in abi::BITS {
             if let Some(other) = of_bits(bits).filter(|other| TensorShape { bits: shape.bits, ..*other } == shape) {
-                kernels.push((bits, module.kernel(&other.kernel())?));
+                let name = other.kernel();
+                let aligned = other.has_aligned().then(|| module.kernel(&format!("{name}_aligned"))).transpose()?;
+                kernels.push(OfBits { bits, any: module.kernel(&name)?, aligned });
             }
         }
         let phases = plan.phases();
@@ -122,13 +134,13 @@ impl TensorKernels {
     }
 
     /// The kernel for samples, if there is one.
-    fn kernel(&self, rows: &WindowRows<'_>) -> Option<(TensorShape, &Kernel)> {
+    fn kernel(&self, rows: &WindowRows<'_>) -> Option<(TensorShape, &OfBits)> {
         let numbers = rows.numbers;
         let real = numbers.parts == 1 && !numbers.floats;
-        let (bits, kernel) = self.kernels.iter().find(|(bits, _)| real && *bits == numbers.bits)?;
+        let kernel = self.kernels.iter().find(|kernel| real && kernel.bits == numbers.bits)?;
         let few = rows.inputs as u64 <= u64::from(i32::MAX as u32) / (1 << 10);
         (few && rows.samples.address().is_multiple_of(PIECE_BYTES))
-            .then_some((TensorShape { bits: *bits, ..self.shape }, kernel))
+            .then_some((TensorShape { bits: kernel.bits, ..self.shape }, kernel))
     }
 
     /// Queues outputs on a part of the device, if there is a kernel for the samples, and says whether there is. Sizes
@@ -151,7 +163,7 @@ impl TensorKernels {
         let TensorSources { held, chunk } = *sources;
         let (held, joined) = held.map_or((None, 0), |(windows, joined)| (Some(windows), joined));
         let Some(any) = held.or(chunk) else { return Ok(true) };
-        let Some((shape, kernel)) = self.kernel(&any.rows) else { return Ok(false) };
+        let Some((shape, kernels)) = self.kernel(&any.rows) else { return Ok(false) };
         if let Some(chunk) = chunk
             && (self.kernel(&chunk.rows).is_none() || chunk.rows.numbers != any.rows.numbers)
         {
@@ -175,6 +187,9 @@ impl TensorKernels {
             // Launches but the first one begin with a block.
             let count = (outputs.end - first).min(MOST_OUTPUTS - first % per_block);
             let blocks = shape.blocks(&(first..first + count), middle, bit(held), bit(chunk));
+            let row_bits = chunk.filter(|_| inputs > 1).map_or(0, |chunk| chunk.rows.row_bits);
+            let kernel = kernels.aligned.as_ref().filter(|_| shape.is_aligned(&blocks, row_bits));
+            let kernel = kernel.unwrap_or(&kernels.any);
             let held_tiles = if blocks.held > 0 { inputs.div_ceil(abi::ROWS as usize) } else { 0 };
             let segments = shape.segments(blocks.chunk, inputs, held_tiles, multiprocessors);
             let tiles = inputs as u32 * segments.tiles + held_tiles as u32;

@@ -15,7 +15,7 @@ use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 use super::frames::{Ahead, Need, Queued};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
 use super::runs::{Places, Runs};
-use super::seam::{ChunkRows, Seam, Step, pad_bits};
+use super::seam::{ChunkRows, MOST_MORE, Seam, Step, pad_bits};
 use super::statistics::DeviceStatistics;
 use super::tables::{TABLES, Tables, Written};
 use super::{Settings, Work};
@@ -130,13 +130,13 @@ impl<Q: FrameSample> GpuEngine<Q> {
         // is never begun.
         let ahead = if settings.spectra_per_frame > 1 { output_bytes.saturating_mul(2) } else { 0 };
         let row = |samples: u64| samples.saturating_mul(format.sample_bits().into()).div_ceil(8);
-        // Rows are as long as the longest, with the head of a chunk that the windows of a job reach into, and words
+        // Rows are as long as the longest, with the head of a chunk that the windows of a job reach into, and pieces
         // that are begun; there are two buffers, and two more while rows grow.
         let spectra_of_job = most_spectra(plan) as u64;
         let job =
             (spectra_of_job - 1).saturating_mul(plan.stride() as u64).saturating_add(plan.window_samples() as u64);
         let head = (times as u64).min(job);
-        let longest = timeline.history().max().unwrap_or(0).saturating_add(head).saturating_add(32);
+        let longest = timeline.history().max().unwrap_or(0).saturating_add(head).saturating_add(MOST_MORE);
         let bits = u64::from(format.sample_bits());
         let row_bits = longest.saturating_mul(bits).saturating_add(pad_bits(bits));
         let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;

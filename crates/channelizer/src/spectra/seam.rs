@@ -8,9 +8,9 @@
 //! ```
 //!
 //! So samples that are in device memory are read from there once, and what is copied is as long as what is held,
-//! however long the chunk. What is held ends with a word, so that the head of a chunk begins with one: up to a word's
-//! samples more than needed are held. Those before the first that was there are of no meaning; they come from the pad,
-//! which has room for them.
+//! however long the chunk. What is held ends with a piece of 16 bytes, so that the head of a chunk begins with one, as
+//! most chunks do: up to a piece's samples more than needed are held, or as many as fill whole pieces. Those before the
+//! first that was there are of no meaning; they come from the pad, which has room for them.
 
 use crate::internals::samples::Span;
 
@@ -45,14 +45,17 @@ pub(crate) struct Step {
     head: Vec<u64>,
 }
 
-/// Samples whose bits are the least whole number of words.
-fn samples_of_words(sample_bits: u64) -> i64 {
-    1 << 5_u32.saturating_sub(sample_bits.trailing_zeros())
+/// Samples whose bits are the least whole number of pieces of 16 bytes.
+fn samples_of_pieces(sample_bits: u64) -> i64 {
+    1 << 7_u32.saturating_sub(sample_bits.trailing_zeros())
 }
 
-/// Bits before the first held sample of a row: room for what rounds samples up to words.
+/// Samples that are held beside those that are needed: no more than these.
+pub(crate) const MOST_MORE: u64 = 128;
+
+/// Bits before the first held sample of a row: room for what rounds samples up to pieces.
 pub(crate) fn pad_bits(sample_bits: u64) -> u64 {
-    samples_of_words(sample_bits) as u64 * sample_bits
+    samples_of_pieces(sample_bits) as u64 * sample_bits
 }
 
 impl ChunkRows {
@@ -104,7 +107,7 @@ impl Seam {
     /// What a chunk that follows makes of it: samples from `keep` on are held. Jobs read the rows up to sample `read`,
     /// of each input.
     pub(crate) fn step(&self, chunk: ChunkRows, keep: &[i64], read: &[i64]) -> Step {
-        let (end, word) = (chunk.end(), samples_of_words(chunk.sample_bits));
+        let (end, pieces) = (chunk.end(), samples_of_pieces(chunk.sample_bits));
         let head: Vec<u64> = read.iter().map(|&read| (read.min(end) - chunk.first).max(0) as u64).collect();
         let first: Vec<i64> = self
             .first
@@ -112,7 +115,7 @@ impl Seam {
             .zip(keep)
             .map(|(&first, &keep)| {
                 let samples = (end - keep.clamp(first, end)) as u64;
-                end - samples.next_multiple_of(word as u64) as i64
+                end - samples.next_multiple_of(pieces as u64) as i64
             })
             .collect();
         let now = self.first.iter().zip(&head).map(|(first, head)| (chunk.first - first) as u64 + head).max();
@@ -166,7 +169,7 @@ mod tests {
     fn copy(chunk: &[i64], held: &mut Vec<i64>, next: &mut [i64], spans: &[Span], bits: u64) {
         let before = held.clone();
         for span in spans {
-            assert!(span.to_bit.is_multiple_of(32), "targets begin with a word");
+            assert!(span.to_bit.is_multiple_of(128), "targets begin with a piece");
             let to = if span.to_next { &mut *next } else { &mut *held };
             let samples = |bit: u64| {
                 assert!(bit.is_multiple_of(bits));
@@ -220,7 +223,7 @@ mod tests {
                 for (input, keep) in keep.into_iter().enumerate() {
                     let from = keep.clamp(before[input].max(100), end);
                     assert!(seam.first(input) <= from);
-                    assert!(((seam.end() - seam.first(input)) as u64 * bits).is_multiple_of(32));
+                    assert!(((seam.end() - seam.first(input)) as u64 * bits).is_multiple_of(128));
                     let skip = (seam.bit(input, from, bits, row) / bits) as usize;
                     let held = &buffer[skip..][..(end - from) as usize];
                     before[input] = from;

@@ -1,6 +1,6 @@
 //! Sixteen neighbouring packed samples to eight pairs of f16: samples `i` and `i + 8`.
 //!
-//! Words are turned to the order of bits and shifted to the first one. Two bytes that have all bits of a sample are
+//! Words are turned to the order of bits and shifted to the first one, unless they begin with it. Two bytes that have all bits of a sample are
 //! taken of both samples of a pair. Up to 10 bits a shift, a `lop3` and a subtraction make both exact: they give
 //! 1024, `2^(B - 1)` and `x` together, less what is too much. Of 12 bits the two highest come apart, and a multiply-add
 //! puts them together: f16 has all whole numbers up to 2048. 16 bits stay two numbers, `x / 64` as the 10 highest and
@@ -27,7 +27,7 @@ pub(crate) struct Pairs {
 /// What samples of `BITS` bits are masked with, and their exponent: in registers, because a `lop3` has room for one
 /// immediate number.
 #[derive(Clone, Copy)]
-pub(crate) struct Decoder<const BITS: u32> {
+pub(crate) struct Decoder<const BITS: u32, const ALIGNED: bool> {
     mask: u32,
     magic: u32,
     offset: u32,
@@ -40,7 +40,7 @@ const fn twice(half: u32) -> u32 {
     half * 0x1_0001
 }
 
-impl<const BITS: u32> Decoder<BITS> {
+impl<const BITS: u32, const ALIGNED: bool> Decoder<BITS, ALIGNED> {
     /// Words that 16 samples fill, if they begin with a word.
     const WORDS: usize = BITS.div_ceil(2) as usize;
 
@@ -67,16 +67,24 @@ impl<const BITS: u32> Decoder<BITS> {
     #[inline(always)]
     pub(crate) unsafe fn decode(self, words: Shared<u32>, word: u32, bit: u32) -> Pairs {
         let mut raw = [0; MOST_WORDS];
-        unroll!(i in 0 1 2 3 4 5 6 7 8 {
-            if i <= Self::WORDS {
-                raw[i] = in_order(words.load(word as usize + i), self.order);
-            }
-        });
-        unroll!(i in 0 1 2 3 4 5 6 7 {
-            if i < Self::WORDS {
-                raw[i] = shf_l_wrap_b32(raw[i + 1], raw[i], bit);
-            }
-        });
+        if ALIGNED {
+            unroll!(i in 0 1 2 3 4 5 6 7 {
+                if i < Self::WORDS {
+                    raw[i] = words.load(word as usize + i);
+                }
+            });
+        } else {
+            unroll!(i in 0 1 2 3 4 5 6 7 8 {
+                if i <= Self::WORDS {
+                    raw[i] = in_order(words.load(word as usize + i), self.order);
+                }
+            });
+            unroll!(i in 0 1 2 3 4 5 6 7 {
+                if i < Self::WORDS {
+                    raw[i] = shf_l_wrap_b32(raw[i + 1], raw[i], bit);
+                }
+            });
+        }
         let mut pairs = Pairs { high: [0; 8], low: [0; 8] };
         unroll!(j in 0 1 2 3 4 5 6 7 {
             // Two bytes that have all bits of the sample, and as many bytes as eight samples have behind them those of
@@ -85,13 +93,18 @@ impl<const BITS: u32> Decoder<BITS> {
             let last = BITS as usize - 2;
             let low = if first / 8 < last { first / 8 } else { last };
             let high = low + BITS as usize;
+            // The word that has both, and which of its bytes is the second and which the first.
             let two = |byte: usize| {
-                // The words that are shifted into each other, and the byte in the first.
                 let (word, k) = (byte / 4, byte as u32 % 4);
-                if k < 3 { (raw[word], 2 - k) } else { (prmt_b32(raw[word], raw[word + 1], 0x0007), 0) }
+                match (k < 3, ALIGNED) {
+                    (true, false) => (raw[word], [2 - k, 3 - k]),
+                    (true, true) => (raw[word], [k + 1, k]),
+                    (false, false) => (prmt_b32(raw[word], raw[word + 1], 0x0007), [0, 1]),
+                    (false, true) => (prmt_b32(raw[word], raw[word + 1], 0x0034), [0, 1]),
+                }
             };
             let ((a, at), (b, bt)) = (two(low), two(high));
-            let both = prmt_b32(a, b, at | (at + 1) << 4 | (bt + 4) << 8 | (bt + 5) << 12);
+            let both = prmt_b32(a, b, at[0] | at[1] << 4 | (bt[0] + 4) << 8 | (bt[1] + 4) << 12);
             let shifted = both >> (16 + 8 * low as u32 - BITS - first as u32);
             if BITS == 12 {
                 // The two highest, less one, times 1024, and 1024 more than the others.

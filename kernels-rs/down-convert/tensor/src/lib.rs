@@ -62,7 +62,7 @@ use fringes_device::{Global, GlobalMut};
 use multiply::{Arguments, run};
 
 macro_rules! kernels {
-    ($($name:ident $bits:literal $outputs:literal $sets:literal $half:literal $threads:literal;)*) => {
+    ($aligned:literal; $($name:ident $bits:literal $outputs:literal $sets:literal $half:literal $threads:literal;)*) => {
         $( const _: () = assert!(tensor::threads($outputs, $bits) == $threads); )*
 
         fringes_device::kernel! { $(
@@ -103,13 +103,14 @@ macro_rules! kernels {
                 little_endian, format, scale, limit,
             };
             // SAFETY: the launch has the threads; what the arguments say is checked against the views.
-            unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }>(&arguments) }
+            unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }, $aligned>(&arguments) }
         }
         )* }
     };
 }
 
 kernels! {
+    false;
     down_convert_4_8_2 4 8 2 16 512;
     down_convert_4_8_3 4 8 3 24 512;
     down_convert_4_4_5 4 4 5 20 384;
@@ -130,4 +131,21 @@ kernels! {
     down_convert_16_8_3 16 8 3 24 384;
     down_convert_16_4_5 16 4 5 20 384;
     down_convert_16_12_4 16 12 4 48 256;
+}
+
+// Of samples whose groups begin with pieces of 16 bytes.
+kernels! {
+    true;
+    down_convert_4_8_2_aligned 4 8 2 16 512;
+    down_convert_4_8_3_aligned 4 8 3 24 512;
+    down_convert_4_4_5_aligned 4 4 5 20 384;
+    down_convert_8_8_2_aligned 8 8 2 16 512;
+    down_convert_8_8_3_aligned 8 8 3 24 512;
+    down_convert_8_4_5_aligned 8 4 5 20 384;
+    down_convert_10_8_2_aligned 10 8 2 16 512;
+    down_convert_10_8_3_aligned 10 8 3 24 512;
+    down_convert_10_4_5_aligned 10 4 5 20 384;
+    down_convert_12_8_2_aligned 12 8 2 16 512;
+    down_convert_12_8_3_aligned 12 8 3 24 512;
+    down_convert_12_4_5_aligned 12 4 5 20 384;
 }

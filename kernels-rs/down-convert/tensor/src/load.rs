@@ -4,7 +4,7 @@ use fringes_device::copy_async::{cp_async_cg_shared_global_l2_256b_16, cp_async_
 use fringes_device::{Global, Shared, unroll};
 
 use crate::multiply::{Arguments, Source, steps};
-use crate::tensor::{GROUP, pieces, pitch};
+use crate::tensor::{GROUP, aligned_pieces, pieces, pitch};
 
 /// Pieces of 16 bytes that a lane copies at most: 16 rows of 9.
 const MOST_COPIES: usize = 5;
@@ -13,7 +13,7 @@ const MOST_COPIES: usize = 5;
 const ROWS: u32 = 16;
 
 /// Groups of samples ahead of those that are used.
-pub(crate) struct Loader<const BITS: u32, const STAGES: u32> {
+pub(crate) struct Loader<const BITS: u32, const STAGES: u32, const ALIGNED: bool> {
     /// The group that is copied next: tile, block of it, group of that.
     tile: u32,
     step: u32,
@@ -36,9 +36,11 @@ pub(crate) struct Loader<const BITS: u32, const STAGES: u32> {
     warp: u32,
 }
 
-impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
-    /// Pieces of a group of all rows.
-    const COUNT: u32 = ROWS * pieces(BITS);
+impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGES, ALIGNED> {
+    /// Pieces of a group of a row.
+    const PIECES: u32 = if ALIGNED { aligned_pieces(BITS) } else { pieces(BITS) };
+    /// Those of all rows.
+    const COUNT: u32 = ROWS * Self::PIECES;
 
     /// Whether a lane has a copy `i`.
     #[inline(always)]
@@ -59,7 +61,7 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
     ) -> Self {
         let mut to = [0; MOST_COPIES];
         unroll!(i in 0 1 2 3 4 {
-            let (row, piece) = ((lane + 32 * i as u32) / pieces(BITS), (lane + 32 * i as u32) % pieces(BITS));
+            let (row, piece) = ((lane + 32 * i as u32) / Self::PIECES, (lane + 32 * i as u32) % Self::PIECES);
             to[i] = slots + 16 * (row * pitch(BITS) + piece);
         });
         let mut loader = Self {
@@ -92,11 +94,11 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
         self.at = bits_before(samples).wrapping_add(bit);
         unroll!(i in 0 1 2 3 4 {
             let (row, piece) =
-                ((self.lane + 32 * i as u32) / pieces(BITS), (self.lane + 32 * i as u32) % pieces(BITS));
+                ((self.lane + 32 * i as u32) / Self::PIECES, (self.lane + 32 * i as u32) % Self::PIECES);
             self.ahead[i] = row.wrapping_mul(segment_pieces).wrapping_add(piece);
         });
         // A negative number is beyond any view.
-        let rows = (ROWS - 1) as u64 * segment_pieces as u64 + pieces(BITS) as u64;
+        let rows = (ROWS - 1) as u64 * segment_pieces as u64 + Self::PIECES as u64;
         let read = self.steps as u64 * arguments.block_bits as u64 + (GROUP * BITS) as u64;
         let last = (bit >> 7).wrapping_add(rows).wrapping_add(read / 128 + 1);
         self.whole = bit as i64 >= 0 && last.wrapping_mul(4) <= samples.len() as u64;

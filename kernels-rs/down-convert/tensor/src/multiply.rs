@@ -18,7 +18,7 @@ use crate::load::{Loader, slot, slot_bytes};
 use crate::output::Outputs;
 use crate::product::Product;
 use crate::tensor::{
-    GROUP, ROWS, columns, output_bytes, pitch, shared_bytes, stages, table_pieces, threads, warpgroups,
+    GROUP, PIECE_BITS, ROWS, columns, output_bytes, pitch, shared_bytes, stages, table_pieces, threads, warpgroups,
 };
 
 /// Everything that the kernels get.
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Whether the sizes are those that the kernel takes, and the views hold them.
     #[inline(always)]
-    fn fit<const BITS: u32, const P: usize, const SETS: usize>(&self, shared: usize) -> bool {
+    fn fit<const BITS: u32, const P: usize, const SETS: usize, const ALIGNED: bool>(&self, shared: usize) -> bool {
         let Self { samples, held, table, out, saturated, present, out_row, outputs, skip, inputs, .. } = *self;
         let Self { held_blocks, tiles, blocks, groups, block_bits, format, .. } = *self;
         let most = 1u64 << 30;
@@ -111,8 +111,18 @@ impl Arguments {
             && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
             && (self.little_endian == 0
                 || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits).is_multiple_of(16))
+            && (!ALIGNED || self.begins_with_pieces())
             && (samples.is_empty() || is_aligned(samples))
             && (held.is_empty() || is_aligned(held))
+    }
+
+    /// Whether all groups of samples begin with a piece of 16 bytes.
+    #[inline(always)]
+    fn begins_with_pieces(&self) -> bool {
+        let rest = |bits: u64| bits % PIECE_BITS as u64;
+        rest(self.block_bits as u64) == 0
+            && (self.held_blocks == 0 || rest(self.held_bit) == 0)
+            && (self.tiles == 0 || rest(self.first_bit) == 0 && (self.inputs == 1 || rest(self.row_bits) == 0))
     }
 
     /// Tiles of held blocks: their segments are inputs.
@@ -188,19 +198,26 @@ pub(crate) const fn steps(blocks: u32, sets: u32) -> u32 {
 
 /// Down-converts the tiles of a block of threads. `H`: accumulators of a thread, `P SETS`.
 ///
-/// Traps if the views do not hold what the sizes say.
+/// Traps if the views do not hold what the sizes say, or groups do not begin with pieces where they are `ALIGNED`.
 ///
 /// # Safety
 /// A block of [`threads`] threads, all of which call it.
 #[inline(always)]
-pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, const H: usize, const STAGES: u32>(
+pub(crate) unsafe fn run<
+    const BITS: u32,
+    const P: usize,
+    const SETS: usize,
+    const H: usize,
+    const STAGES: u32,
+    const ALIGNED: bool,
+>(
     arguments: &Arguments,
 ) where
     [f32; H]: Product,
 {
     const { assert!(H == P * SETS && STAGES == stages(P as u32)) };
     let shared = Shared::<[u32; 4]>::dynamic();
-    if !arguments.fit::<BITS, P, SETS>(16 * shared.len()) {
+    if !arguments.fit::<BITS, P, SETS, ALIGNED>(16 * shared.len()) {
         trap();
         return;
     }
@@ -217,7 +234,7 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
     let group = ctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).wrapping_add(warp / 4);
     let stride = nctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).max(1);
-    let mut tiles = Tiles::<BITS, P, H, STAGES> {
+    let mut tiles = Tiles::<BITS, P, H, STAGES, ALIGNED> {
         loader: Loader::new(arguments, group, stride, slots, warp % 4, lane, SETS as u32),
         decoder: Decoder::new(if arguments.little_endian == 0 { BIG_ENDIAN } else { LITTLE_ENDIAN_HALVES }),
         slots,
@@ -267,9 +284,9 @@ const APART: u32 = 8;
 const NONE: u32 = 1 << 31;
 
 /// What a group of warps keeps from tile to tile.
-struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32> {
-    loader: Loader<BITS, STAGES>,
-    decoder: Decoder<BITS>,
+struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const ALIGNED: bool> {
+    loader: Loader<BITS, STAGES, ALIGNED>,
+    decoder: Decoder<BITS, ALIGNED>,
     slots: u32,
     /// Slot that was used last.
     slot: u32,
@@ -287,7 +304,8 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32>
     lane: u32,
 }
 
-impl<const BITS: u32, const P: usize, const H: usize, const STAGES: u32> Tiles<BITS, P, H, STAGES>
+impl<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const ALIGNED: bool>
+    Tiles<BITS, P, H, STAGES, ALIGNED>
 where
     [f32; H]: Product,
 {
@@ -295,7 +313,7 @@ where
     #[inline(always)]
     fn begin(&mut self, arguments: &Arguments, tile: u32, warp: u32) {
         let source = arguments.source(tile, warp);
-        self.bit = source.bit as u32 % 128;
+        self.bit = if ALIGNED { 0 } else { source.bit as u32 % 128 };
         self.blocks = source.blocks;
         let held = arguments.held_tiles();
         self.held = tile < held;
@@ -387,7 +405,7 @@ where
         let group_bytes = 16 * table_pieces(P as u32, SETS as u32, 1);
         let mut b = self.table.advance(((SETS - 1 - turn) * 2 * P * 16) as u32);
         let mut bit = self.bit;
-        self.bit = (self.bit + arguments.block_bits) % 128;
+        self.bit = if ALIGNED { 0 } else { (self.bit + arguments.block_bits) % 128 };
         let samples = self.samples(arguments, bit);
         // A product, computed here, so that they are values of their own, and not registers of the next products.
         let mut complete = [0.0; P];
@@ -411,7 +429,7 @@ where
         self.sums.hold();
         let mut group = 1;
         while group < arguments.groups {
-            bit = (bit + GROUP * BITS) % 128;
+            bit = if ALIGNED { 0 } else { (bit + GROUP * BITS) % 128 };
             b = b.advance(group_bytes);
             let samples = self.samples(arguments, bit);
             self.multiply::<SETS>(samples, b);

@@ -100,7 +100,7 @@ impl Data {
     /// Runs the kernel; gives the words of outputs `[input][output]`, the counts and the report.
     fn run_as(&self, run: Run) -> (Vec<Vec<u16>>, Vec<u64>, Report) {
         let Case { taps, decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
-        let Run { from, joined, seed, segments, format, scale: factor, absent } = run;
+        let Run { from, joined, seed, segments, format, scale: factor, absent, any } = run;
         let outputs = outputs - from;
         let shape = TensorShape::new(taps, decimation, bits).unwrap();
         let at = |n: u64| Complex64::cis(TAU * turns(self.frequency.wrapping_mul(n)));
@@ -109,15 +109,17 @@ impl Data {
         let first = first_output + from as u64;
         let (range, middle) = (first..first + outputs as u64, first + joined as u64);
         let output_bits = decimation as u64 * u64::from(bits);
-        // Held rows begin with the first window, at bit 96 of a row of whole 16 bytes.
+        // Held rows of whole 16 bytes begin with the first window: its block with a piece if it can be, else bit 96.
+        let before = first % u64::from(shape.outputs) * output_bits % 128;
+        let held_bit = if before.is_multiple_of(32) { before } else { 96 };
         let held_samples = if joined > 0 { (joined - 1) * decimation + taps } else { 0 };
         let held_row = (128 + held_samples as u64 * u64::from(bits)).next_multiple_of(128);
         let mut held = vec![0x5555_5555u32; (held_row / 32) as usize * inputs * usize::from(joined > 0)];
         for input in 0..if joined > 0 { inputs } else { 0 } {
             let row = self.row(input, from * decimation..from * decimation + held_samples);
-            held[input * (held_row / 32) as usize + 3..][..row.len()].copy_from_slice(&row);
+            held[(input as u64 * held_row + held_bit) as usize / 32..][..row.len()].copy_from_slice(&row);
         }
-        let blocks = shape.blocks(&range, middle, 96, first_bit + (from + joined) as u64 * output_bits);
+        let blocks = shape.blocks(&range, middle, held_bit, first_bit + (from + joined) as u64 * output_bits);
         let per_block = u64::from(shape.outputs);
         let turn = self.frequency.wrapping_mul(per_block * decimation as u64);
         let phase = self.phase.wrapping_add(self.frequency.wrapping_mul(blocks.output.wrapping_mul(decimation as u64)));
@@ -132,10 +134,13 @@ impl Data {
         let flags: Vec<u8> = (0..inputs * (outputs + 2)).map(|place| u8::from(!place.is_multiple_of(3))).collect();
         let present = memory.upload(if absent { &flags[..] } else { &[] });
         let all = (segments.tiles as usize * inputs + inputs.div_ceil(64)).div_ceil(3) as u32;
-        let kernel = kernel(&shape.kernel());
+        let row_bits = if inputs > 1 { self.row_bits } else { 0 };
+        let aligned = shape.has_aligned() && shape.is_aligned(&blocks, row_bits) && !any;
+        let kernel = kernel(&format!("{}{}", shape.kernel(), if aligned { "_aligned" } else { "" }));
         // Those of kernels with as many threads are alike; blocks beyond the tiles do nothing.
-        let declaration = match shape.outputs {
-            12 => <kernels::down_convert_10_12_4 as Kernel>::DECLARATION,
+        let declaration = match shape.threads() {
+            256 => <kernels::down_convert_10_12_4 as Kernel>::DECLARATION,
+            384 => <kernels::down_convert_10_4_5 as Kernel>::DECLARATION,
             _ => <kernels::down_convert_10_8_3 as Kernel>::DECLARATION,
         };
         let launch = Launch::new(declaration, [all.div_ceil(2) + 1, 1, 1], [shape.threads(), 1, 1])
@@ -202,11 +207,14 @@ struct Run {
     scale: f32,
     /// Whether every third output is said to be absent.
     absent: bool,
+    /// Whether the kernel is that for groups that begin anywhere, even where they begin with pieces.
+    any: bool,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { from: 0, joined: 0, seed: 0, segments: None, format: tensor::F32, scale: 1.0, absent: false }
+        let (from, joined, seed, segments) = (0, 0, 0, None);
+        Self { from, joined, seed, segments, format: tensor::F32, scale: 1.0, absent: false, any: false }
     }
 }
 
@@ -231,6 +239,9 @@ kernels! {
     down_convert_10_8_2 down_convert_10_8_3 down_convert_10_4_5 down_convert_10_12_4
     down_convert_12_8_2 down_convert_12_8_3 down_convert_12_4_5 down_convert_12_12_4
     down_convert_16_8_2 down_convert_16_8_3 down_convert_16_4_5 down_convert_16_12_4
+    down_convert_4_8_2_aligned down_convert_4_8_3_aligned down_convert_8_8_2_aligned down_convert_8_8_3_aligned
+    down_convert_10_8_2_aligned down_convert_10_8_3_aligned down_convert_12_8_2_aligned down_convert_12_8_3_aligned
+    down_convert_4_4_5_aligned down_convert_8_4_5_aligned down_convert_10_4_5_aligned down_convert_12_4_5_aligned
 }
 
 type KernelFunction = fn(
@@ -340,6 +351,29 @@ fn outputs_of_held_samples_have_the_bits_of_others() {
             report.assert_clean();
             let differ: Vec<usize> = (0..whole.len()).filter(|&place| whole[place] != found[place]).collect();
             assert!(differ.is_empty(), "{taps} {decimation} {bits}, {joined} of held samples: {differ:?}");
+        }
+    }
+}
+
+#[test]
+fn groups_that_begin_with_pieces_have_the_bits_of_others() {
+    for bits in [4, 8, 10, 12] {
+        for (taps, decimation, inputs, outputs) in [(128, 8, 3, 300), (60, 8, 1, 700), (500, 32, 2, 70)] {
+            let case = case(taps, decimation, bits, outputs);
+            // Rows of whole pieces, with samples behind the last window.
+            let gap =
+                (case.samples as u64 * u64::from(bits)).next_multiple_of(128) - case.samples as u64 * u64::from(bits);
+            let data = Data::new(Case { inputs, gap, first_bit: 256, first_output: 16, ..case }, u64::from(bits));
+            for joined in [0, 24] {
+                let of = |any| data.run_as(Run { joined, any, ..Run::default() });
+                let ((aligned, _, report), (others, _, _)) = (of(false), of(true));
+                report.assert_clean();
+                assert!(aligned == others, "{bits} {taps} {decimation} {joined}");
+                // What does not begin with a piece is no case of theirs.
+                let shape = TensorShape::new(taps, decimation, bits).unwrap();
+                let odd = shape.blocks(&(16..40), 16, 0, 32);
+                assert!(shape.has_aligned() && !shape.is_aligned(&odd, 0), "{shape:?} {odd:?}");
+            }
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
 fn formats() -> Vec<ChunkFormat> {
     let types = [SampleFormat::Int8, SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32];
     let typed = types.into_iter().flat_map(|format| [false, true].map(|complex| typed(format, complex)));
-    [2, 3, 7, 8, 10, 12, 16].map(packed).into_iter().chain(typed).collect()
+    [2, 3, 4, 7, 8, 10, 12, 16].map(packed).into_iter().chain(typed).collect()
 }
 
 /// Every format with some sizes, and some formats with every size.
@@ -126,6 +126,9 @@ fn streams(quick: bool) -> Vec<Plan> {
         let length = if quick { 3000 } else { 60_000 } + 3 * taps + 20 * decimation;
         for (format, block, gap) in [
             (packed(10), None, 0),
+            // Chunks that begin with whole pieces of 16 bytes.
+            (packed(10), Some(1024), 0),
+            (packed(4), Some(512), 0),
             (packed(12), Some(77), 0),
             (packed(8), Some(1000), taps / 2 + 3),
             (typed(SampleFormat::Int16, false), None, 5 * taps + 11),
