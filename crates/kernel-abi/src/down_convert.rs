@@ -204,7 +204,7 @@ pub mod tensor {
     /// for any.
     #[inline(always)]
     pub const fn has_aligned(outputs: u32, bits: u32) -> bool {
-        outputs <= 8 && bits < 16
+        outputs == 8 && bits < 16
     }
 
     /// Pieces from row to row in shared memory: odd, so that rows lie in different banks.

@@ -138,14 +138,10 @@ kernels! {
     true;
     down_convert_4_8_2_aligned 4 8 2 16 512;
     down_convert_4_8_3_aligned 4 8 3 24 512;
-    down_convert_4_4_5_aligned 4 4 5 20 384;
     down_convert_8_8_2_aligned 8 8 2 16 512;
     down_convert_8_8_3_aligned 8 8 3 24 512;
-    down_convert_8_4_5_aligned 8 4 5 20 384;
     down_convert_10_8_2_aligned 10 8 2 16 512;
     down_convert_10_8_3_aligned 10 8 3 24 512;
-    down_convert_10_4_5_aligned 10 4 5 20 384;
     down_convert_12_8_2_aligned 12 8 2 16 512;
     down_convert_12_8_3_aligned 12 8 3 24 512;
-    down_convert_12_4_5_aligned 12 4 5 20 384;
 }

@@ -13,7 +13,7 @@ const MOST_COPIES: usize = 5;
 const ROWS: u32 = 16;
 
 /// Groups of samples ahead of those that are used.
-pub(crate) struct Loader<const BITS: u32, const STAGES: u32, const ALIGNED: bool> {
+pub(crate) struct Loader<const BITS: u32, const ALIGNED: bool> {
     /// The group that is copied next: tile, block of it, group of that.
     tile: u32,
     step: u32,
@@ -23,20 +23,20 @@ pub(crate) struct Loader<const BITS: u32, const STAGES: u32, const ALIGNED: bool
     /// Tiles to the next one of the same group of warps, and sets of weights.
     stride: u32,
     sets: u32,
-    /// Eight times the address of its samples, and the first bit of the warp's first row of them.
-    at: u64,
+    /// Its samples, and the first bit of the warp's first row of them.
+    samples: Global<u32>,
+    bit: u64,
     /// Whether all that the tile copies is there.
     whole: bool,
-    slot: u32,
     /// Pieces from that of the first row to those that the lane copies.
     ahead: [u32; MOST_COPIES],
-    /// Addresses in a slot that they go to.
+    /// Bytes from the beginning of a slot to where they go.
     to: [u32; MOST_COPIES],
     lane: u32,
     warp: u32,
 }
 
-impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGES, ALIGNED> {
+impl<const BITS: u32, const ALIGNED: bool> Loader<BITS, ALIGNED> {
     /// Pieces of a group of a row.
     const PIECES: u32 = if ALIGNED { aligned_pieces(BITS) } else { pieces(BITS) };
     /// Those of all rows.
@@ -48,21 +48,13 @@ impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGE
         (i as u32 + 1) * 32 <= Self::COUNT || lane + 32 * (i as u32) < Self::COUNT
     }
 
-    /// Before a warp's first group, with the places of copies; `slots` is the address of the first one.
+    /// Before a warp's first group, with the places of copies.
     #[inline(always)]
-    pub(crate) fn new(
-        arguments: &Arguments,
-        tile: u32,
-        stride: u32,
-        slots: u32,
-        warp: u32,
-        lane: u32,
-        sets: u32,
-    ) -> Self {
+    pub(crate) fn new(arguments: &Arguments, tile: u32, warp: u32, lane: u32, [stride, sets]: [u32; 2]) -> Self {
         let mut to = [0; MOST_COPIES];
         unroll!(i in 0 1 2 3 4 {
             let (row, piece) = ((lane + 32 * i as u32) / Self::PIECES, (lane + 32 * i as u32) % Self::PIECES);
-            to[i] = slots + 16 * (row * pitch(BITS) + piece);
+            to[i] = 16 * (row * pitch(BITS) + piece);
         });
         let mut loader = Self {
             tile,
@@ -71,9 +63,9 @@ impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGE
             steps: 0,
             stride,
             sets,
-            at: 0,
+            samples: arguments.samples,
+            bit: 0,
             whole: false,
-            slot: 0,
             ahead: [0; MOST_COPIES],
             to,
             lane,
@@ -91,7 +83,7 @@ impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGE
         }
         let Source { samples, bit, segment_pieces, blocks } = arguments.source(self.tile, self.warp);
         self.steps = steps(blocks, self.sets);
-        self.at = bits_before(samples).wrapping_add(bit);
+        (self.samples, self.bit) = (samples, bit);
         unroll!(i in 0 1 2 3 4 {
             let (row, piece) =
                 ((self.lane + 32 * i as u32) / Self::PIECES, (self.lane + 32 * i as u32) % Self::PIECES);
@@ -104,46 +96,45 @@ impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGE
         self.whole = bit as i64 >= 0 && last.wrapping_mul(4) <= samples.len() as u64;
     }
 
-    /// Begins to copy the next group, zeros for what is not there, and closes a group of copies.
+    /// Begins to copy the next group to the slot of an address, zeros for what is not there, and closes a group of copies.
     ///
     /// # Safety
-    /// The slot after that of the last call is read by no lane any more, and slots are shared memory of the warp.
+    /// The slot is read by no lane any more, and slots are shared memory of the warp.
     #[inline(always)]
-    pub(crate) unsafe fn issue(&mut self, arguments: &Arguments) {
+    pub(crate) unsafe fn issue(&mut self, arguments: &Arguments, slot: u32) {
         if self.tile < arguments.all_tiles() {
-            let slot = self.slot * slot_bytes(BITS);
+            let base = (self.bit as i64 >> 7) as u64;
+            let to = |i: usize| slot + self.to[i];
             if self.whole {
-                let base = self.at >> 7 << 4;
+                let base = self.samples.address(4 * base as usize);
                 unroll!(i in 0 1 2 3 4 {
                     if Self::has(self.lane, i) {
                         let from = base + 16 * self.ahead[i] as u64;
-                        cp_async_cg_shared_global_l2_256b_16(self.to[i] + slot, from);
+                        cp_async_cg_shared_global_l2_256b_16(to(i), from);
                     }
                 });
             } else {
-                let samples = if self.tile < arguments.held_tiles() { arguments.held } else { arguments.samples };
-                let base = (self.at.wrapping_sub(bits_before(samples)) as i64 >> 7) as u64;
-                let words = samples.len() as u64;
+                let words = self.samples.len() as u64;
                 unroll!(i in 0 1 2 3 4 {
                     if Self::has(self.lane, i) {
                         // Before the first sample this is a large number.
                         let word = base.wrapping_add(self.ahead[i] as u64).wrapping_mul(4);
-                        let to = self.to[i] + slot;
+                        let to = to(i);
                         if word < words && words - word >= 4 {
-                            cp_async_cg_shared_global_l2_256b_16(to, samples.address(word as usize));
+                            cp_async_cg_shared_global_l2_256b_16(to, self.samples.address(word as usize));
                         } else {
-                            edge(samples, word, to);
+                            edge(self.samples, word, to);
                         }
                     }
                 });
             }
-            self.at = self.at.wrapping_add((GROUP * BITS) as u64);
+            self.bit = self.bit.wrapping_add((GROUP * BITS) as u64);
             self.group += 1;
             if self.group == arguments.groups {
                 self.group = 0;
                 self.step += 1;
                 let back = arguments.groups.wrapping_mul(GROUP * BITS).wrapping_sub(arguments.block_bits);
-                self.at = self.at.wrapping_sub(back as u64);
+                self.bit = self.bit.wrapping_sub(back as u64);
                 if self.step == self.steps {
                     self.step = 0;
                     self.tile += self.stride;
@@ -152,15 +143,7 @@ impl<const BITS: u32, const STAGES: u32, const ALIGNED: bool> Loader<BITS, STAGE
             }
         }
         cp_async_commit_group();
-        self.slot = if self.slot == STAGES - 1 { 0 } else { self.slot + 1 };
     }
-}
-
-/// Eight times the address of samples, which is a multiple of 16.
-#[inline(always)]
-fn bits_before(samples: Global<u32>) -> u64 {
-    // SAFETY: the address is not used.
-    unsafe { samples.address(0) }.wrapping_mul(8)
 }
 
 /// Puts a piece in its place of which not all words are there; the others are zeros. (Copies of fewer bytes than 16

@@ -125,16 +125,17 @@ impl Arguments {
             && (self.tiles == 0 || rest(self.first_bit) == 0 && (self.inputs == 1 || rest(self.row_bits) == 0))
     }
 
-    /// Tiles of held blocks: their segments are inputs.
+    /// Tiles of held blocks: their segments are inputs. Computed anew, so that it takes no register meanwhile.
     #[inline(always)]
-    pub(crate) fn held_tiles(&self) -> u32 {
-        if self.held_blocks == 0 { 0 } else { self.inputs.div_ceil(ROWS) }
+    fn held_tiles(&self) -> u32 {
+        if self.held_blocks == 0 { 0 } else { (opaque(self.inputs as i32) as u32).div_ceil(ROWS) }
     }
 
     /// All tiles, those of held blocks first.
     #[inline(always)]
     pub(crate) fn all_tiles(&self) -> u32 {
-        self.held_tiles() + self.inputs * self.tiles
+        let held = if self.held_blocks == 0 { 0 } else { self.inputs.div_ceil(ROWS) };
+        held + self.inputs * self.tiles
     }
 
     /// A tile's samples.
@@ -232,10 +233,11 @@ pub(crate) unsafe fn run<
 
     let (warp, lane) = (tid_x() / 32, tid_x() % 32);
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
-    let group = ctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).wrapping_add(warp / 4);
-    let stride = nctaid_x().wrapping_mul(warpgroups(P as u32, BITS)).max(1);
+    let warpgroups = warpgroups(P as u32, BITS);
+    let group = ctaid_x().wrapping_mul(warpgroups).wrapping_add(warp / 4);
+    let stride = nctaid_x().wrapping_mul(warpgroups).max(1);
     let mut tiles = Tiles::<BITS, P, H, STAGES, ALIGNED> {
-        loader: Loader::new(arguments, group, stride, slots, warp % 4, lane, SETS as u32),
+        loader: Loader::new(arguments, group, warp % 4, lane, [stride, SETS as u32]),
         decoder: Decoder::new(if arguments.little_endian == 0 { BIG_ENDIAN } else { LITTLE_ENDIAN_HALVES }),
         slots,
         slot: STAGES - 1,
@@ -244,11 +246,11 @@ pub(crate) unsafe fn run<
         sums: <[f32; H]>::zero(),
         table: Descriptor::new(shared.address(0), 16 * columns(P as u32, SETS as u32), 128, Swizzle::None),
         outputs: Outputs::new(arguments),
-        row: Row { phase: 0, output: 0, input: 0 },
+        rows: [Row { phase: 0, output: 0, input: 0 }; 2],
         held: false,
         lane,
     };
-    unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments); } });
+    unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments, slots + i as u32 * slot_bytes(BITS)); } });
     let mut tile = group;
     while tile < arguments.all_tiles() {
         tiles.begin(arguments, tile, warp % 4);
@@ -285,7 +287,7 @@ const NONE: u32 = 1 << 31;
 
 /// What a group of warps keeps from tile to tile.
 struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const ALIGNED: bool> {
-    loader: Loader<BITS, STAGES, ALIGNED>,
+    loader: Loader<BITS, ALIGNED>,
     decoder: Decoder<BITS, ALIGNED>,
     slots: u32,
     /// Slot that was used last.
@@ -297,8 +299,8 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32,
     sums: [f32; H],
     table: Descriptor,
     outputs: Outputs,
-    /// The first of the lane's rows.
-    row: Row,
+    /// The lane's rows, of which the second one is kept where there are registers for it.
+    rows: [Row; 2],
     /// Whether the tile is of held samples.
     held: bool,
     lane: u32,
@@ -327,17 +329,21 @@ where
         };
         let blocks = (block as u64).wrapping_sub(arguments.held_blocks as u64);
         let output = block.wrapping_mul(P as u32).wrapping_sub(arguments.skip);
-        self.row = Row {
+        self.rows[0] = Row {
             phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
             output: if input < arguments.inputs { output } else { NONE },
             input,
         };
+        self.rows[1] = self.second(arguments);
     }
+
+    /// Whether the second row is kept.
+    const KEPT: bool = P != 8;
 
     /// The second row: a later segment of the input, or of held samples another input.
     #[inline(always)]
     fn second(&self, arguments: &Arguments) -> Row {
-        let Row { phase, output, input } = self.row;
+        let Row { phase, output, input } = self.rows[0];
         if self.held {
             let input = input + APART;
             return Row { phase, output: if input < arguments.inputs { output } else { NONE }, input };
@@ -363,8 +369,10 @@ where
             cp_async_wait_group::<2>();
         }
         bar_warp_sync(u32::MAX);
-        self.slot = if self.slot == STAGES - 1 { 0 } else { self.slot + 1 };
-        self.loader.issue(arguments);
+        // That which was used last is free.
+        let free = self.slot;
+        self.slot = if free == STAGES - 1 { 0 } else { free + 1 };
+        self.loader.issue(arguments, self.slots + free * slot_bytes(BITS));
         let words = slot::<BITS>(self.slots, self.slot);
         let bit = bit + 16 * BITS * (self.lane % 4);
         let word = self.lane / 4 * 4 * pitch(BITS) + bit / 32;
@@ -422,8 +430,10 @@ where
             if step - (SETS as u32) < self.blocks {
                 self.store(arguments, &complete);
             }
-            self.row.phase = self.row.phase.wrapping_add(arguments.turn);
-            self.row.output = self.row.output.wrapping_add(P as u32);
+            unroll!(i in 0 1 {
+                self.rows[i].phase = self.rows[i].phase.wrapping_add(arguments.turn);
+                self.rows[i].output = self.rows[i].output.wrapping_add(P as u32);
+            });
         }
         wgmma_wait_group::<0>();
         self.sums.hold();
@@ -446,7 +456,8 @@ where
     #[inline(always)]
     unsafe fn store(&mut self, arguments: &Arguments, complete: &[f32; P]) {
         unroll!(row in 0 1 {
-            let Row { phase, output, input } = if row == 0 { self.row } else { self.second(arguments) };
+            let kept = row == 0 || Self::KEPT;
+            let Row { phase, output, input } = if kept { self.rows[row] } else { self.second(arguments) };
             let [cosine, sine] = unit_approx(phase);
             let mut values = [[0.0; 2]; 3];
             unroll!(i in 0 1 2 {
