@@ -83,22 +83,23 @@ pub mod mma {
 /// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
 /// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
 pub mod tensor {
-    /// Groups of four warps of a block of threads, each with tiles of its own: as many as the registers of a thread
-    /// allow, of which samples of 16 bits need more.
+    /// Groups of four warps of a block of threads that have tiles, each of its own: as many as the registers of a thread
+    /// allow, of which samples of 16 bits need more. Where a block of outputs has `groups` of samples, four or more of
+    /// them, and four outputs, fewer are better: their segments are longer, and tiles read five blocks beyond them.
     #[inline(always)]
-    pub const fn warpgroups(outputs: u32, bits: u32) -> u32 {
+    pub const fn warpgroups(outputs: u32, bits: u32, groups: u32) -> u32 {
         match outputs {
-            0..8 => 3,
+            0..8 if bits < 16 && groups < 4 => 4,
             8 if bits < 16 => 4,
-            8 => 3,
+            0..=8 => 3,
             _ => 2,
         }
     }
 
-    /// Threads of a block.
+    /// Threads of a block: those of the most groups of warps.
     #[inline(always)]
     pub const fn threads(outputs: u32, bits: u32) -> u32 {
-        128 * warpgroups(outputs, bits)
+        128 * warpgroups(outputs, bits, 1)
     }
 
     /// Segments of a tile.
@@ -216,7 +217,7 @@ pub mod tensor {
     /// Bytes of shared memory of a block.
     #[inline(always)]
     pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32) -> u32 {
-        let warps = 4 * warpgroups(outputs, bits);
+        let warps = 4 * warpgroups(outputs, bits, groups);
         16 * (table_pieces(outputs, sets, groups) + warps * stages(outputs) * 16 * pitch(bits))
     }
 

@@ -121,7 +121,7 @@ impl TensorShape {
 
     /// Tiles that a block has at a time.
     pub fn tiles_together(&self) -> u32 {
-        abi::warpgroups(self.outputs, self.bits)
+        abi::warpgroups(self.outputs, self.bits, self.groups)
     }
 
     /// Bytes of shared memory of a block of threads.
@@ -182,7 +182,7 @@ impl TensorShape {
             rows: abi::ROWS,
             unit,
             most_units: SEGMENT_SAMPLES / u64::from(self.outputs * self.decimation * unit),
-            at_a_time: multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs, self.bits)),
+            at_a_time: multiprocessors as u64 * u64::from(self.tiles_together()),
             beside: held_tiles as u64,
         };
         tiles.cut(blocks, inputs)

@@ -30,12 +30,17 @@
 //! Weights are two f16, high and low, so each step is two products; scaled so that the largest is below 2^14.
 //!
 //! # A block
-//! of 512 threads (384 with `P = 4` or 16 bits, 256 with `P = 12`) is four groups of four warps, or fewer, each with
-//! tiles of 64 segments of its own, which it takes in turn. The first tiles have the first blocks of all inputs, 64 inputs each, made of held samples, which
-//! lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time,
-//! two or three such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16
-//! bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its segments: the
-//! beginning of the next ones.
+//! of 512 threads (384 of 16 bits, 256 with `P = 12`) is four groups of four warps, or as many as there are, each with
+//! tiles of 64 segments of its own, which it takes in turn; where `P = 4` and a block of outputs has four groups of
+//! samples or more, the fourth has none. The first tiles have the first blocks of all inputs, 64 inputs each, made of
+//! held samples, which lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of
+//! each at a time, two or three such groups ahead of their use; no barrier of the block follows the table's. Segments
+//! are whole 16 bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its
+//! segments: the beginning of the next ones.
+//!
+//! Where all groups of samples begin with a piece of 16 bytes, which they do in chunks that begin with one and with a
+//! multiple of 64 samples, `down_convert_B_8_Q_aligned` copy no piece more than that, load no word more, and take bytes
+//! from words as they lie: 139 instructions of a group's 169.
 //!
 //! # Precision
 //! Samples are exact in f16 (of 16 bits as two numbers, of which the low one is not multiplied with the low weights:
@@ -46,8 +51,8 @@
 //! # Cost
 //! For 1024 samples of 10 bits, 128 taps and a decimation of 8 (`P = 8`, `Q = 3`), in cycles of an SM of an H200: 2304
 //! bytes of device memory at 4060 GB/s are 148; products 48 (three quarters of them useful; half as many again of 16
-//! bits); shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured through the public stream:
-//! 1140 to 1230 by runs, and 46 % of the issue slots, as 12 warps a multiprocessor wait for themselves (D-197).
+//! bits); shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured through the public stream: 1300 to 1355 by
+//! runs, and 46 % of the issue slots; 1140 to 1240 with 12 warps a multiprocessor in place of 16 (D-205).
 
 mod decode;
 mod load;
@@ -113,19 +118,19 @@ kernels! {
     false;
     down_convert_4_8_2 4 8 2 16 512;
     down_convert_4_8_3 4 8 3 24 512;
-    down_convert_4_4_5 4 4 5 20 384;
+    down_convert_4_4_5 4 4 5 20 512;
     down_convert_4_12_4 4 12 4 48 256;
     down_convert_8_8_2 8 8 2 16 512;
     down_convert_8_8_3 8 8 3 24 512;
-    down_convert_8_4_5 8 4 5 20 384;
+    down_convert_8_4_5 8 4 5 20 512;
     down_convert_8_12_4 8 12 4 48 256;
     down_convert_10_8_2 10 8 2 16 512;
     down_convert_10_8_3 10 8 3 24 512;
-    down_convert_10_4_5 10 4 5 20 384;
+    down_convert_10_4_5 10 4 5 20 512;
     down_convert_10_12_4 10 12 4 48 256;
     down_convert_12_8_2 12 8 2 16 512;
     down_convert_12_8_3 12 8 3 24 512;
-    down_convert_12_4_5 12 4 5 20 384;
+    down_convert_12_4_5 12 4 5 20 512;
     down_convert_12_12_4 12 12 4 48 256;
     down_convert_16_8_2 16 8 2 16 384;
     down_convert_16_8_3 16 8 3 24 384;

@@ -233,7 +233,10 @@ pub(crate) unsafe fn run<
 
     let (warp, lane) = (tid_x() / 32, tid_x() % 32);
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
-    let warpgroups = warpgroups(P as u32, BITS);
+    let warpgroups = warpgroups(P as u32, BITS, arguments.groups);
+    if warp / 4 >= warpgroups {
+        return;
+    }
     let group = ctaid_x().wrapping_mul(warpgroups).wrapping_add(warp / 4);
     let stride = nctaid_x().wrapping_mul(warpgroups).max(1);
     let mut tiles = Tiles::<BITS, P, H, STAGES, ALIGNED> {
@@ -250,7 +253,11 @@ pub(crate) unsafe fn run<
         held: false,
         lane,
     };
-    unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments, slots + i as u32 * slot_bytes(BITS)); } });
+    unroll!(i in 0 1 2 {
+        if (i as u32) < STAGES - 1 {
+            tiles.loader.issue(arguments, slots + i as u32 * slot_bytes(BITS));
+        }
+    });
     let mut tile = group;
     while tile < arguments.all_tiles() {
         tiles.begin(arguments, tile, warp % 4);
@@ -338,7 +345,7 @@ where
     }
 
     /// Whether the second row is kept.
-    const KEPT: bool = P != 8;
+    const KEPT: bool = P > 8;
 
     /// The second row: a later segment of the input, or of held samples another input.
     #[inline(always)]

@@ -140,7 +140,7 @@ impl Data {
         // Those of kernels with as many threads are alike; blocks beyond the tiles do nothing.
         let declaration = match shape.threads() {
             256 => <kernels::down_convert_10_12_4 as Kernel>::DECLARATION,
-            384 => <kernels::down_convert_10_4_5 as Kernel>::DECLARATION,
+            384 => <kernels::down_convert_16_8_3 as Kernel>::DECLARATION,
             _ => <kernels::down_convert_10_8_3 as Kernel>::DECLARATION,
         };
         let launch = Launch::new(declaration, [all.div_ceil(2) + 1, 1, 1], [shape.threads(), 1, 1])
