@@ -1,10 +1,10 @@
 //! Sixteen neighbouring packed samples to eight pairs of f16: samples `i` and `i + 8`.
 //!
-//! Words are turned to the order of bits and shifted to the first one, unless they begin with it. Two bytes that have all bits of a sample are
-//! taken of both samples of a pair. Up to 10 bits a shift, a `lop3` and a subtraction make both exact: they give
-//! 1024, `2^(B - 1)` and `x` together, less what is too much. Of 12 bits the two highest come apart, and a multiply-add
-//! puts them together: f16 has all whole numbers up to 2048. 16 bits stay two numbers, `x / 64` as the 10 highest and
-//! the rest.
+//! Words are turned to the order of bits and shifted to the first one, unless they begin with it. Two bytes that have
+//! all bits of a sample are taken of both samples of a pair. Up to 10 bits a shift, a `lop3` and a subtraction make
+//! both exact: they give 1024, `2^(B - 1)` and `x` together, less what is too much. Of 12 bits the two highest come
+//! apart, and a multiply-add puts them together: f16 has all whole numbers up to 2048. 16 bits stay two numbers,
+//! `x / 64` as the 10 highest and the rest.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_l_wrap_b32};
 use fringes_device::half2::{fma_rn_f16x2, sub_rn_f16x2};

@@ -33,10 +33,10 @@
 //! of 512 threads (384 of 16 bits, 256 with `P = 12`) is four groups of four warps, or as many as there are, each with
 //! tiles of 64 segments of its own, which it takes in turn; where `P = 4` and a block of outputs has four groups of
 //! samples or more, the fourth has none. The first tiles have the first blocks of all inputs, 64 inputs each, made of
-//! held samples, which lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of
-//! each at a time, two or three such groups ahead of their use; no barrier of the block follows the table's. Segments
-//! are whole 16 bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its
-//! segments: the beginning of the next ones.
+//! held samples, which lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples
+//! of each at a time, two or three such groups ahead of their use; no barrier of the block follows the table's.
+//! Segments are whole 16 bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks
+//! beyond its segments: the beginning of the next ones.
 //!
 //! Where all groups of samples begin with a piece of 16 bytes, which they do in chunks that begin with one and with a
 //! multiple of 64 samples, `down_convert_B_8_Q_aligned` copy no piece more than that, load no word more, and take bytes
@@ -51,8 +51,8 @@
 //! # Cost
 //! For 1024 samples of 10 bits, 128 taps and a decimation of 8 (`P = 8`, `Q = 3`), in cycles of an SM of an H200: 2304
 //! bytes of device memory at 4060 GB/s are 148; products 48 (three quarters of them useful; half as many again of 16
-//! bits); shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured through the public stream: 1300 to 1355 by
-//! runs, and 46 % of the issue slots; 1140 to 1240 with 12 warps a multiprocessor in place of 16 (D-205).
+//! bits); shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured through the public stream: 1290 to 1355
+//! by runs, and 46 % of the issue slots; 1140 to 1240 with 12 warps a multiprocessor in place of 16 (D-205).
 
 mod decode;
 mod load;

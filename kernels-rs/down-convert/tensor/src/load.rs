@@ -96,7 +96,8 @@ impl<const BITS: u32, const ALIGNED: bool> Loader<BITS, ALIGNED> {
         self.whole = bit as i64 >= 0 && last.wrapping_mul(4) <= samples.len() as u64;
     }
 
-    /// Begins to copy the next group to the slot of an address, zeros for what is not there, and closes a group of copies.
+    /// Begins to copy the next group to the slot of an address, zeros for what is not there, and closes a group of
+    /// copies.
     ///
     /// # Safety
     /// The slot is read by no lane any more, and slots are shared memory of the warp.
