@@ -308,8 +308,8 @@ mod tests {
             - need.input_bytes
             - need.output_bytes
             - DownConvertKernels::<Complex<f32>>::bytes(&plan);
-        // Four times three rows of 127 held samples, 256 of the chunk, 32 and a pad of 16: 540 bytes, 544 in 16.
-        assert_eq!(held, 4 * (3 * 544 + 4 * DeviceSamples::PADDING_WORDS as u64));
+        // Four times three rows of 127 held samples, 256 of the chunk, 128 and a pad of 64: 719 bytes, 720 in 16.
+        assert_eq!(held, 4 * (3 * 720 + 4 * DeviceSamples::PADDING_WORDS as u64));
         assert_eq!(need.smallest_step_bytes, need.workspace_bytes);
         // Of three bands: two more of outputs and weights.
         let more = stream_need::<Complex<f32>>(&plan, 3, inputs, 80_000, format).workspace_bytes - need.workspace_bytes;
