@@ -70,6 +70,6 @@ pub mod formed {
     /// Bytes of shared memory of so many beams along a line, polarisations, and groups that are not idle.
     #[inline(always)]
     pub const fn shared_bytes(beams: u32, pols: u32, groups: u32) -> u64 {
-        4 * (beams.next_multiple_of(4) as u64 + (FREQUENCY_WORDS + pols * FACTOR_WORDS + groups * GROUP_WORDS) as u64)
+        4 * (words_before(beams) as u64 + (pols * FACTOR_WORDS + groups * GROUP_WORDS) as u64)
     }
 }

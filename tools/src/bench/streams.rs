@@ -133,7 +133,7 @@ fn strided() -> Vec<Case> {
     for channels in [256, 1024, 4096, 16384, 65536] {
         all.extend([(32, 27), (4, 3)].map(|oversampling| Case { oversampling, ..case(channels) }));
     }
-    for (channels, taps) in [(1024, 48), (1024, 64), (4096, 64), (16384, 64)] {
+    for (channels, taps) in [(1024, 48), (1024, 64), (4096, 64), (8192, 64), (16384, 64), (32768, 64), (65536, 64)] {
         all.push(Case { taps, ..case(channels) });
     }
     all.push(Case { oversampling: (32, 27), taps: 4, ..case(1024) });

@@ -98,7 +98,7 @@ impl First {
             Self::Strided(_) => "strided",
         };
         let rows = if self.is_complex() { "complex" } else { "rows" };
-        let second = if shape.is_mixed() {
+        let second = if shape.is_told() {
             format!("{rows}_mixed_{}", shape.rows())
         } else {
             format!("{rows}_{}", shape.channels())

@@ -26,12 +26,11 @@ const MOST_WARPS: u64 = 1024;
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
 const SLICE: usize = 1 << 16;
-/// Most slices of a row where there are many, and blocks that few rows are divided into: eight on each multiprocessor
-/// of a large GPU.
+/// Most slices of a row where there are many.
 const MOST_SLICES: usize = 64;
-const STATISTICS_BLOCKS: usize = 1056;
-/// Blocks that add to the sums of a run, about: four on each multiprocessor of a large GPU.
-const RUN_BLOCKS: usize = 528;
+/// Blocks that few rows are divided into, about: three on each multiprocessor of a large GPU, which is what its
+/// registers have room for.
+const BLOCKS: usize = 396;
 /// Most samples of a row of which there are statistics.
 const MOST_TIMES: usize = abi::MOST_TIMES as usize;
 
@@ -222,7 +221,7 @@ impl SampleKernels {
 
     /// Slices of a row in the sums of statistics.
     fn slices(inputs: usize, times: usize, numbers: Numbers) -> usize {
-        let most = MOST_SLICES.max(STATISTICS_BLOCKS / inputs.max(1));
+        let most = MOST_SLICES.max(BLOCKS / inputs.max(1));
         (times.saturating_mul(numbers.parts as usize)).div_ceil(SLICE).clamp(1, most)
     }
 
@@ -276,7 +275,7 @@ impl SampleKernels {
 
     /// Slices of a stretch in the sums of a run.
     fn run_slices(inputs: usize) -> usize {
-        (RUN_BLOCKS / inputs.max(1)).clamp(4, RUN_BLOCKS)
+        (BLOCKS / inputs.max(1)).clamp(4, BLOCKS)
     }
 
     /// Elements of the sums of a run.

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! With 32768 and 65536 channels a third kernel between the two makes another digit, `N = R D N'` with `D = 16`; then
-//! `k1 < R D`, and rows are short enough for many slots to a block.
+//! `k1 < R D`, and rows are short enough for many slots to a block. So it does from 8192 channels on where the filter
+//! is too long for the shared memory that 16 points take ([`Shape::long`]).
 //!
 //! Numbers of channels with a factor of 3 or 5 have it in `R`, which is 6, 10 or 12: rows are powers of two.
 //!
@@ -57,6 +58,9 @@ const SLOW_ROWS: usize = 256;
 /// Points of rows of such numbers of channels.
 const MIXED_ROWS: RangeInclusive<usize> = 32..=1024;
 
+/// Numbers of channels, powers of two, that have shapes for long filters.
+const LONG: RangeInclusive<usize> = 4096..=65536;
+
 impl Shape {
     /// Those of [`CHANNELS`].
     pub fn new(channels: usize) -> Option<Self> {
@@ -85,14 +89,24 @@ impl Shape {
         has.then_some(Self { channels, radix, middle: 1, last, launches })
     }
 
+    /// That with a first digit of 8 points, for which filters of up to 64 taps have room, and one of 16 between the
+    /// passes.
+    pub fn long(channels: usize) -> Option<Self> {
+        let (radix, middle) = (8, rows::DIGIT as usize);
+        let has = channels.is_power_of_two() && LONG.contains(&channels);
+        let last = || rows::last((channels / (radix * middle)) as u32) as usize;
+        has.then(|| Self { channels, radix, middle, last: last(), launches: LaunchBytes::SINGLE })
+    }
+
     /// The same with other launches.
     pub fn with_launches(self, launches: LaunchBytes) -> Self {
         Self { launches, ..self }
     }
 
-    /// Whether the number of channels is no power of two.
-    pub fn is_mixed(&self) -> bool {
-        !self.channels.is_power_of_two()
+    /// Whether the second kernel is one that is told how many rows there are: the number of channels is no power of
+    /// two, or the filter long.
+    pub fn is_told(&self) -> bool {
+        !self.channels.is_power_of_two() || (self.middle > 1 && self.radix == 8)
     }
 
     /// Channels, `N`.
@@ -219,7 +233,7 @@ mod tests {
         ] {
             let shape = Shape::new(channels).unwrap();
             assert_eq!((shape.radix(), shape.middle()), (radix, middle), "{channels}");
-            assert_eq!((shape.last(), shape.has_second()), (last, second), "{channels}");
+            assert_eq!((shape.last(), shape.has_second(), shape.is_told()), (last, second, false), "{channels}");
             assert_eq!(radix * middle * last * if second { 256 } else { 16 }, channels);
             assert_eq!(shape.first_rows(), middle * shape.rows());
             let between = shape.between(3).map(|config| (config.grid, config.block));
@@ -232,8 +246,18 @@ mod tests {
             [(192, 6, 32), (1536, 12, 128), (6144, 6, 1024), (12_288, 12, 1024), (320, 10, 32), (2560, 10, 256)]
         {
             let shape = Shape::new(channels).unwrap();
-            assert_eq!((shape.radix(), shape.rows(), shape.middle(), shape.is_mixed()), (radix, rows, 1, true));
+            assert_eq!((shape.radix(), shape.rows(), shape.middle(), shape.is_told()), (radix, rows, 1, true));
             assert_eq!(shape.last() * if shape.has_second() { 256 } else { 16 }, rows);
+        }
+        assert_eq!([2048, 131_072, 12_288].map(Shape::long), [None; 3]);
+        for channels in [4096, 8192, 16384, 32768, 65536] {
+            let shape = Shape::long(channels).unwrap();
+            assert_eq!(
+                (shape.radix(), shape.all_rows(), shape.rows(), shape.is_told()),
+                (8, 128, channels / 128, true)
+            );
+            let blocks = (channels * SLOTS / 2 / 16 / 256) as u32;
+            assert_eq!(shape.between(2).map(|config| config.grid), Some([blocks, 2, 1]));
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{Channelizer, ChannelizerError, Precision};
 /// of samples of any format.
 ///
 /// The filter is on tensor cores from 256 channels on where spectra are critically sampled, of up to 32 taps (up to 64
-/// of 8 and 10 bits and up to 4096 channels), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32,
+/// of 8 and 10 bits), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32,
 /// real or complex. Else it is made of multiply-adds; oversampling is then by 2, 4, 8, ... 64 to some number, as 32/27,
 /// as far as samples fit into a block's shared memory.
 ///
@@ -68,7 +68,7 @@ impl TwoPassKernels {
     ) -> Result<Self, ChannelizerError> {
         plan.check_kind(samples.is_complex())?;
         let numbers = Numbers::of(samples)?;
-        let (shape, first_kernel) = check(plan, Some(numbers), device.info().limits.shared_bytes_per_block)?;
+        let (shape, first_kernel) = check(plan, numbers, device.info().limits.shared_bytes_per_block)?;
         let launches = LaunchBytes::of(device, Precision::Single, shape.channels());
         let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let channels = shape.channels();
@@ -139,18 +139,22 @@ impl TwoPassKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let (shape, first_kernel) = check(plan, None, u32::MAX).ok()?;
-        let shape = shape.with_launches(LaunchBytes::most(Precision::Single, shape.channels()));
-        let channels = shape.channels() as u64;
-        let weights = first_kernel.weight_bytes(plan.step(), plan.taps());
-        let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };
-        let second = if shape.has_second() { 1024 * shape.all_rows() } else { 16 };
-        let digits = (middle + 64 * shape.all_rows() + second) as u64;
-        // The last ones and the roots as well.
-        let twiddles = digits + 4 * channels + 8 * first_kernel.root_count(&shape) as u64;
-        let gains = (8 * channels).saturating_mul(inputs as u64);
-        let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
-        Some((weights + twiddles + workspace).saturating_add(gains))
+        // By samples and device it is one of them.
+        let shapes = shapes(plan.channels()).filter_map(|shape| check_shape(plan, None, shape, u32::MAX).ok());
+        let bytes = |(shape, first_kernel): (Shape, First)| {
+            let shape = shape.with_launches(LaunchBytes::most(Precision::Single, shape.channels()));
+            let channels = shape.channels() as u64;
+            let weights = first_kernel.weight_bytes(plan.step(), plan.taps());
+            let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };
+            let second = if shape.has_second() { 1024 * shape.all_rows() } else { 16 };
+            let digits = (middle + 64 * shape.all_rows() + second) as u64;
+            // The last ones and the roots as well.
+            let twiddles = digits + 4 * channels + 8 * first_kernel.root_count(&shape) as u64;
+            let gains = (8 * channels).saturating_mul(inputs as u64);
+            let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
+            (weights + twiddles + workspace).saturating_add(gains)
+        };
+        shapes.map(bytes).max()
     }
 
     /// Runs jobs. `samples` are samples as words, with at least
@@ -262,20 +266,44 @@ impl TwoPassKernels {
                 time_stride,
                 dither.unwrap_or(0),
                 u32::from(dither.is_some()),
-                self.shape.radix() as u32,
+                self.shape.all_rows() as u32,
             ];
-            // Kernels of powers of two have it as a constant.
-            let rows = if self.shape.is_mixed() { &rows[..] } else { &rows[..rows.len() - 1] };
+            // Most kernels of powers of two have it as a constant.
+            let rows = if self.shape.is_told() { &rows[..] } else { &rows[..rows.len() - 1] };
             self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
             Ok(())
         })
     }
 }
 
-/// The shape of a plan and its first kernel for samples that are such numbers, or for those that take the most memory,
-/// if blocks may have so much of it.
-fn check(plan: &Channelizer, numbers: Option<Numbers>, shared_bytes: u32) -> Result<(Shape, First), ChannelizerError> {
-    let shape = Shape::new(plan.channels()).ok_or_else(|| no_kernel(CHANNELS, plan.channels().to_string()))?;
+/// Shapes of a number of channels: the usual one, and that of filters which are too long for it.
+fn shapes(channels: usize) -> impl Iterator<Item = Shape> {
+    let usual = Shape::new(channels);
+    let long = usual.filter(|shape| shape.radix() == 16).and_then(|_| Shape::long(channels));
+    usual.into_iter().chain(long)
+}
+
+/// The shape of a plan and its first kernel for samples that are such numbers, if blocks may have so much shared
+/// memory: products, if a shape has them.
+fn check(plan: &Channelizer, numbers: Numbers, shared_bytes: u32) -> Result<(Shape, First), ChannelizerError> {
+    let mut usual = None;
+    for shape in shapes(plan.channels()) {
+        let checked = check_shape(plan, Some(numbers), shape, shared_bytes);
+        if matches!(checked, Ok((_, First::Products(_)))) {
+            return checked;
+        }
+        usual.get_or_insert(checked);
+    }
+    usual.unwrap_or_else(|| Err(no_kernel(CHANNELS, plan.channels().to_string())))
+}
+
+/// The first kernel of a plan and a shape for samples that are such numbers, or for those that take the most memory.
+fn check_shape(
+    plan: &Channelizer,
+    numbers: Option<Numbers>,
+    shape: Shape,
+    shared_bytes: u32,
+) -> Result<(Shape, First), ChannelizerError> {
     let first = match numbers {
         Some(numbers) => First::new(plan, &shape, numbers, shared_bytes)?,
         None => First::largest(plan, &shape)?,
@@ -300,18 +328,33 @@ mod tests {
 
     #[test]
     fn plans_without_kernels_say_why() {
-        let ten = Some(numbers(10, 1, false));
+        let ten = numbers(10, 1, false);
         let error = |plan: &Channelizer, shared| check(plan, ten, shared).unwrap_err().to_string();
         assert!(error(&plan(96, 4), u32::MAX).contains("12 times 32, 64, ... or 1024, found 96"));
         assert!(error(&plan(256, 65), u32::MAX).contains("at most 64 taps, found 65"));
         let complex = Channelizer::complex(256).build().unwrap();
         assert!(matches!(check(&complex, ten, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
-        assert!(check(&complex, Some(numbers(16, 2, true)), u32::MAX).is_ok());
+        assert!(check(&complex, numbers(16, 2, true), u32::MAX).is_ok());
         let oversampled = |over, under| Channelizer::real(256).oversampling(over, under).build().unwrap();
         assert!(error(&oversampled(512, 511), u32::MAX).contains("511 samples apart of 512"));
         assert!(check(&oversampled(32, 27), ten, u32::MAX).is_ok() && check(&plan(256, 33), ten, u32::MAX).is_ok());
         // An A100 has 163 KiB.
         assert!(check(&plan(8192, 17), ten, 163 << 10).is_ok() && check(&plan(4096, 32), ten, 163 << 10).is_ok());
+        // Long filters have products where there are more channels than a digit of 16 points has room for.
+        let name = |plan: &Channelizer, numbers, shared| {
+            let (shape, first) = check(plan, numbers, shared).unwrap();
+            let [_, second] = first.parts(&shape);
+            (first.name(&shape, plan.taps()), second)
+        };
+        let names = |first: &str, second: &str| (first.to_string(), second.to_string());
+        assert_eq!(name(&plan(16_384, 64), ten, 227 << 10), names("columns_b10_m4_r8", "rows_mixed_128"));
+        assert_eq!(name(&plan(65_536, 33), ten, 163 << 10), names("columns_b10_m4_r8", "rows_mixed_512"));
+        assert_eq!(name(&plan(8192, 32), ten, 227 << 10), names("columns_b10_m2_r16", "rows_8192"));
+        assert_eq!(name(&plan(8192, 32), ten, 163 << 10), names("columns_b10_m2_r8", "rows_mixed_64"));
+        let twelve = numbers(12, 1, false);
+        assert_eq!(name(&plan(8192, 64), twelve, 227 << 10), names("strided_b12_r16", "rows_8192"));
+        let (complex, shorts) = (Channelizer::complex(32_768).taps(20).build().unwrap(), numbers(16, 2, false));
+        assert_eq!(name(&complex, shorts, 163 << 10), names("columns_tf32_m2_r8", "complex_mixed_256"));
         assert!(error(&plan(8192, 17), 32 << 10).contains("8192 channels and 17 taps on 32768 bytes"));
     }
 
@@ -326,14 +369,14 @@ mod tests {
             (8192, 32, true, (1, 1)),
             (32768, 3, true, (1, 1)),
             (1024, 64, false, (1, 1)),
+            (8192, 64, false, (1, 1)),
             (1024, 16, true, (32, 27)),
             (768, 16, false, (4, 3)),
             (10_240, 16, true, (1, 1)),
         ] {
             let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
             let plan = plan.taps(taps).oversampling(ratio.0, ratio.1).build().unwrap();
-            let bytes = |numbers: Option<Numbers>| {
-                let (shape, first) = check(&plan, numbers, u32::MAX).unwrap();
+            let bytes = |(shape, first): (Shape, First)| {
                 let shape = shape.with_launches(LaunchBytes::most(Precision::Single, channels));
                 let weights = first.weights(plan.weights(), plan.step());
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
@@ -343,9 +386,11 @@ mod tests {
                 let workspace = 16 * LANES * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
             };
-            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(bytes(None)), "{channels}");
-            for bits in [8, 16] {
-                assert!(bytes(Some(numbers(bits, 1 + u32::from(complex), false))) <= bytes(None));
+            let largest = shapes(channels).map(|shape| bytes(check_shape(&plan, None, shape, u32::MAX).unwrap())).max();
+            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), largest, "{channels}");
+            for (bits, shared_bytes) in [(8, u32::MAX), (16, u32::MAX), (8, 163 << 10)] {
+                let numbers = numbers(bits, 1 + u32::from(complex), false);
+                assert!(Some(bytes(check(&plan, numbers, shared_bytes).unwrap())) <= largest, "{channels} {bits}");
             }
         }
         assert_eq!(TwoPassKernels::memory_bytes(&plan(96, 4), 3), None);

@@ -8,11 +8,13 @@
 //! | [`four`] | 4 neighbours | 2 to 16 | f32 `x / 2^B`, or the bits at the top of words | any plan; statistics |
 //! | [`two`] | 2 neighbours | 2 to 11 | f32, scaled by the place | the filter by itself |
 //! | [`eight`] | 8 neighbours of two rows | 2 to 10 | f16 in pairs | the F-engine's products on tensor cores |
+//! | [`sixteen`] | 16 neighbours | 8, 10, 12, 16 | f16 in pairs | down-conversion on tensor cores; statistics |
 //!
 //! f16 and f32 come four at a time as well ([`four::halves`]).
 
 pub mod eight;
 pub mod four;
+pub mod sixteen;
 pub mod two;
 
 use fringes_device::arithmetic::prmt_b32;

@@ -10,10 +10,11 @@ use fringes_device::wgmma::{
     Accumulator, Descriptor, Swizzle, clear, wgmma_commit_group, wgmma_fence, wgmma_wait_group,
 };
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_kernels_common::decode::sixteen::Pairs;
 use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES};
 use fringes_kernels_common::rotation::unit_approx;
 
-use crate::decode::{Decoder, Pairs};
+use crate::decode::Decoder;
 use crate::load::{Loader, slot, slot_bytes};
 use crate::output::Outputs;
 use crate::product::Product;
@@ -101,14 +102,14 @@ impl Arguments {
             && (saturated.is_empty() || inputs as u64 <= saturated.len() as u64)
             && (present.is_empty() || flags <= present.len() as u64)
             && (held_blocks as u64) < most
-            && self.held_row_bits.is_multiple_of(128)
-            && self.held_row_bits / 128 < most / ROWS as u64
+            && self.held_row_bits.is_multiple_of(PIECE_BITS as u64)
+            && self.held_row_bits / (PIECE_BITS as u64) < most / ROWS as u64
             && blocks > 0
             && (blocks as u64) < most / ROWS as u64
             && block_bits % (P as u32 * BITS) == 0
             && block_bits > 0
-            && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
-            && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
+            && (block_bits as u64).saturating_mul(blocks as u64) < most * PIECE_BITS as u64
+            && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(PIECE_BITS as u64)
             && (self.little_endian == 0
                 || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits).is_multiple_of(16))
             && (!ALIGNED || self.begins_with_pieces())

@@ -13,7 +13,9 @@ pub mod chunk;
 pub mod jobs;
 pub mod rows;
 pub mod sixteen;
+pub mod squares;
 pub mod statistics;
+pub mod stretch;
 pub mod sums;
 pub mod whole;
 
@@ -84,7 +86,7 @@ fringes_device::kernel! {
     }
 
     /// Statistics of integers. Arguments are those of [`Statistics`].
-    #[launch(threads(256))]
+    #[launch(threads(256), min_blocks(3))]
     pub fn statistics_integers(samples: Global<u32>, present: Global<u8>, out: GlobalMut<u64>, inputs: u32, row_bits: u64, times: u32, bits: u32, parts: u32, little_endian: u32, length: u32, blocks: u32, slices: u32) {
         statistics!(Integers, samples, present, out, inputs, row_bits, times, bits, parts, little_endian, length, blocks, slices)
     }
@@ -96,7 +98,7 @@ fringes_device::kernel! {
     }
 
     /// Sums of integers. Arguments are those of [`Sums`].
-    #[launch(threads(256))]
+    #[launch(threads(256), min_blocks(3))]
     pub fn sums_integers(samples: Global<u32>, stretches: Global<[u64; 2]>, ends: Global<u32>, out: GlobalMut<u64>, inputs: u32, slices: u32, bits: u32, parts: u32, little_endian: u32) {
         sums::<Integers>(Sums { samples, stretches, ends, out, inputs, slices, bits, parts, little_endian: little_endian != 0 })
     }

@@ -1,29 +1,24 @@
-//! Sixteen packed integers at a time, of a width that is known and in whole words: the usual samples. A thread loads
-//! words once, and what lies in one word is moved by constants.
+//! Sixteen packed integers at a time, of a width that is known and in whole words. A thread loads words once, and what
+//! lies in one word is moved by constants.
 
 use fringes_device::arithmetic::shf_l_wrap_b32;
 use fringes_device::unroll;
 use fringes_kernels_common::decode::in_order;
 
 use crate::statistics::{clipped_of, square};
-use crate::whole::{Numbers, Summed};
+use crate::stretch::{Numbers, Runs, Share, Total};
 
-/// Adds integers in runs of sixteen from word `first_word` on, of which there are `runs`: a thread's are the one that
-/// `summed` says and those `step` further on. Gives the runs' end as the group that comes next.
+/// Adds integers in runs of sixteen: a thread's are the one of its number, and those `share.of` further on.
 ///
 /// # Safety
 /// The words are there; `BITS` is even and the numbers'.
 #[inline(always)]
-pub unsafe fn add<const BITS: usize>(
-    numbers: &Numbers,
-    (first_word, runs, step): (u64, u32, u32),
-    summed: Summed<u64>,
-) -> Summed<u64> {
+pub unsafe fn add<const BITS: usize>(numbers: &Numbers, runs: Runs, share: Share, total: Total<u64>) -> Total<u64> {
     let Numbers { samples, parts, order, .. } = *numbers;
-    let Summed { mut sum, mut clipped, group } = summed;
-    let mut run = group as u32;
-    while run < runs {
-        let at = first_word as usize + run as usize * (BITS / 2);
+    let Total { mut sum, mut clipped } = total;
+    let mut run = share.index;
+    while run < runs.count {
+        let at = runs.first_word as usize + run as usize * (BITS / 2);
         let mut words = [0u32; 8];
         unroll!(k in 0 1 2 3 4 5 6 7 {
             if k < BITS / 2 {
@@ -61,9 +56,9 @@ pub unsafe fn add<const BITS: usize>(
                 clipped += clipped_of(v, BITS as u32, parts) as u64;
             });
         }
-        run += step;
+        run += share.of;
     }
-    Summed { sum, clipped, group: 4 * runs as u64 + group }
+    Total { sum, clipped }
 }
 
 /// Whether one of sixteen integers is the largest or the smallest of so many bits.

@@ -10,11 +10,10 @@
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::shfl_sync_bfly_b32;
 use fringes_device::{Global, GlobalMut, unroll};
-use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
+use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four};
 
-use crate::THREADS;
-use crate::sixteen;
-use crate::whole::{self, Groups, Numbers, Summed};
+use crate::stretch::{Numbers, Runs, Share, Stretch, Total};
+use crate::{THREADS, sixteen, squares};
 
 pub use fringes_kernel_abi::f_engine::samples::{MOST_TIMES, WARPS};
 
@@ -66,16 +65,13 @@ pub trait Source {
     fn add(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (Self::Sum, [bool; 4]);
     /// The same of four that all count; gives how many samples of so many numbers are clipped.
     fn add_whole(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, parts: u32) -> (Self::Sum, u32);
-    /// The same of runs of sixteen: number of the first word, how many there are, and from one of a thread to the next.
-    /// `None` where there is nothing faster.
+    /// Whether numbers of so many bits are added in runs of sixteen.
+    fn has_runs(bits: u32) -> bool;
+    /// Adds a thread's of such runs, all of whose numbers count.
     ///
     /// # Safety
-    /// The words are there.
-    unsafe fn add_sixteen(
-        numbers: &Numbers,
-        runs: (u64, u32, u32),
-        summed: Summed<Self::Sum>,
-    ) -> Option<Summed<Self::Sum>>;
+    /// There [are such runs](Self::has_runs), and the words; all lanes of a warp are here.
+    unsafe fn add_runs(numbers: &Numbers, runs: Runs, share: Share, total: Total<Self::Sum>) -> Total<Self::Sum>;
     /// Sum of two.
     fn join(a: Self::Sum, b: u64) -> Self::Sum;
     /// As bits.
@@ -153,13 +149,17 @@ impl Source for Integers {
     }
 
     #[inline(always)]
-    unsafe fn add_sixteen(numbers: &Numbers, runs: (u64, u32, u32), summed: Summed<u64>) -> Option<Summed<u64>> {
+    fn has_runs(bits: u32) -> bool {
+        matches!(bits, 8 | 10 | 12 | 16)
+    }
+
+    #[inline(always)]
+    unsafe fn add_runs(numbers: &Numbers, runs: Runs, share: Share, total: Total<u64>) -> Total<u64> {
         match numbers.bits {
-            8 => Some(sixteen::add::<8>(numbers, runs, summed)),
-            10 => Some(sixteen::add::<10>(numbers, runs, summed)),
-            12 => Some(sixteen::add::<12>(numbers, runs, summed)),
-            16 => Some(sixteen::add::<16>(numbers, runs, summed)),
-            _ => None,
+            8 => squares::add::<8>(numbers, runs, share, total),
+            10 => squares::add::<10>(numbers, runs, share, total),
+            12 => sixteen::add::<12>(numbers, runs, share, total),
+            _ => sixteen::add::<16>(numbers, runs, share, total),
         }
     }
 
@@ -214,8 +214,13 @@ impl Source for Floats {
     }
 
     #[inline(always)]
-    unsafe fn add_sixteen(_: &Numbers, _: (u64, u32, u32), _: Summed<f64>) -> Option<Summed<f64>> {
-        None
+    fn has_runs(_: u32) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    unsafe fn add_runs(_: &Numbers, _: Runs, _: Share, total: Total<f64>) -> Total<f64> {
+        total
     }
 
     #[inline(always)]
@@ -270,49 +275,24 @@ impl Statistics {
         if input >= self.inputs {
             return;
         }
-        let (numbers, order) = (self.times * self.parts, I::order(self.little_endian));
-        let word = |index: u64| {
-            if index < self.samples.len() as u64 { in_order(self.samples.load(index as usize), order) } else { 0 }
-        };
         let first_bit = (input as u64).wrapping_mul(self.row_bits);
-        let of_memory = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
-        let count = if self.blocks == 0 { (numbers / 4) as u64 } else { 0 };
-        let groups = Groups { first_bit, count, step: (slices * THREADS) as u64 };
-        let begun = Summed { sum: I::ZERO, clipped: 0, group: (slice * THREADS + tid_x()) as u64 };
-        // What is left behind runs of sixteen, in whole words, is looked at number by number.
-        let runs = if self.blocks == 0 && first_bit.is_multiple_of(32) { numbers / 16 } else { 0 };
-        let (first_word, words) = (first_bit / 32, runs as u64 * (self.bits / 2) as u64);
-        let fit = first_word.saturating_add(words) <= self.samples.len() as u64;
-        let fast = if runs > 0 && fit {
-            // SAFETY: the words are there.
-            unsafe { I::add_sixteen(&of_memory, (first_word, runs, slices * THREADS), begun) }
+        let stretch = Stretch { first_bit, numbers: self.times as u64 * self.parts as u64 };
+        let order = I::order(self.little_endian);
+        let numbers = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
+        let share = Share { index: (slice * THREADS + tid_x()) as u64, of: (slices * THREADS) as u64 };
+        let nothing = Total { sum: I::ZERO, clipped: 0 };
+        let Total { mut sum, clipped } = if self.blocks == 0 {
+            numbers.all::<I>(stretch, share, nothing)
         } else {
-            None
+            let counted = |number: u64| {
+                let sample = number as u32 / self.parts;
+                let flag = input as usize * self.blocks as usize + (sample / self.length.max(1)) as usize;
+                // SAFETY: the view has flags of all samples.
+                unsafe { self.present.load(flag) != 0 }
+            };
+            numbers.few::<I>(first_bit, (4 * share.index, stretch.numbers, 4 * share.of), counted, nothing)
         };
-        let Summed { mut sum, clipped, group } = match fast {
-            Some(summed) => summed,
-            None => whole::add::<I>(&of_memory, groups, begun),
-        };
-        let (mut clipped, mut group) = (clipped as u32, group as u32);
-        while group < numbers.div_ceil(4) {
-            let first = 4 * group;
-            let bit = first_bit + first as u64 * self.bits as u64;
-            let at = bit / 32;
-            let words = [word(at), word(at + 1), word(at + 2), word(at + 3)];
-            let mut counted = [false; 4];
-            unroll!(i in 0 1 2 3 {
-                counted[i] = first + (i as u32) < numbers;
-                if self.blocks > 0 && counted[i] {
-                    let sample = if self.parts == 2 { (first + i as u32) / 2 } else { first + i as u32 };
-                    let flag = input as usize * self.blocks as usize + (sample / self.length.max(1)) as usize;
-                    counted[i] = self.present.load(flag) != 0;
-                }
-            });
-            let (more, ends) = I::add(sum, words, bit as u32 & 31, self.bits, counted);
-            sum = more;
-            clipped += samples_of(ends, self.parts);
-            group += slices * THREADS;
-        }
+        let mut clipped = clipped as u32;
         unroll!(i in 0 1 2 3 4 {
             let bits = I::bits(sum);
             let other = |half: u32| shfl_sync_bfly_b32(half, 1 << i, 31, u32::MAX) as u64;

@@ -11,11 +11,10 @@
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::shfl_sync_bfly_b32;
 use fringes_device::{Global, GlobalMut, unroll};
-use fringes_kernels_common::decode::in_order;
 
 use crate::THREADS;
-use crate::statistics::{Source, WARPS, samples_of};
-use crate::whole::{self, Groups, Numbers, Summed};
+use crate::statistics::{Source, WARPS};
+use crate::stretch::{Numbers, Share, Stretch, Total};
 
 /// Stretches of samples, and where their sums go.
 #[derive(Clone, Copy)]
@@ -66,34 +65,18 @@ impl Sums {
             return;
         }
         let order = I::order(self.little_endian);
-        let word = |index: u64| {
-            if index < self.samples.len() as u64 { in_order(self.samples.load(index as usize), order) } else { 0 }
-        };
-        let (mut sum, mut clipped) = (I::ZERO, 0u64);
+        let numbers = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
+        let share = Share { index: slice as u64 * THREADS as u64 + tid_x() as u64, of: slices as u64 * THREADS as u64 };
+        let mut total = Total { sum: I::ZERO, clipped: 0 };
         let mut stretch = if input == 0 { 0 } else { self.ends.load(input as usize - 1) };
         let end = self.ends.load(input as usize);
         while stretch < end && (stretch as usize) < self.stretches.len() {
             let [first_bit, samples] = self.stretches.load(stretch as usize);
-            let numbers = samples.saturating_mul(self.parts as u64);
-            let of_memory = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
-            let groups = Groups { first_bit, count: numbers / 4, step: slices as u64 * THREADS as u64 };
-            let begun = Summed { sum, clipped, group: slice as u64 * THREADS as u64 + tid_x() as u64 };
-            let group;
-            Summed { sum, clipped, group } = whole::add::<I>(&of_memory, groups, begun);
-            let mut first = group.saturating_mul(4);
-            while first < numbers {
-                let bit = first_bit.wrapping_add(first.wrapping_mul(self.bits as u64));
-                let at = bit / 32;
-                let words = [word(at), word(at + 1), word(at + 2), word(at + 3)];
-                let mut counted = [false; 4];
-                unroll!(i in 0 1 2 3 { counted[i] = first + (i as u64) < numbers; });
-                let (more, ends) = I::add(sum, words, bit as u32 & 31, self.bits, counted);
-                sum = more;
-                clipped += samples_of(ends, self.parts) as u64;
-                first = first.saturating_add(4 * slices as u64 * THREADS as u64);
-            }
+            let of = Stretch { first_bit, numbers: samples.saturating_mul(self.parts as u64) };
+            total = numbers.all::<I>(of, share, total);
             stretch += 1;
         }
+        let Total { mut sum, mut clipped } = total;
         unroll!(i in 0 1 2 3 4 {
             let half = |half: u32| shfl_sync_bfly_b32(half, 1 << i, 31, u32::MAX) as u64;
             let other = |bits: u64| half(bits as u32) | half((bits >> 32) as u32) << 32;

@@ -1,67 +1,26 @@
 //! Groups of four numbers that all count and lie inside the words: four groups of a thread at a time, so that their
 //! words come together. All others are looked at number by number.
 
-use fringes_device::{Global, unroll};
+use fringes_device::unroll;
 use fringes_kernels_common::decode::in_order;
 
 use crate::statistics::Source;
+use crate::stretch::{Numbers, Share, Stretch, Total};
 
-/// Where groups lie, and which of them a thread has.
-#[derive(Clone, Copy)]
-pub struct Groups {
-    /// Bit of the first group.
-    pub first_bit: u64,
-    /// How many there are, all of whose numbers count.
-    pub count: u64,
-    /// From a group of the thread to its next.
-    pub step: u64,
-}
-
-/// Sums of a thread.
-#[derive(Clone, Copy)]
-pub struct Summed<S> {
-    /// Sum of squares.
-    pub sum: S,
-    /// Samples that are clipped.
-    pub clipped: u64,
-    /// The thread's next group.
-    pub group: u64,
-}
-
-/// Numbers in memory.
-#[derive(Clone, Copy)]
-pub struct Numbers {
-    /// Words of them.
-    pub samples: Global<u32>,
-    /// Bits of one.
-    pub bits: u32,
-    /// Numbers of a sample.
-    pub parts: u32,
-    /// Bytes of a word, as [`in_order`] takes them.
-    pub order: u32,
-}
-
-impl Groups {
-    /// The same without those that reach behind the words.
-    #[inline(always)]
-    fn inside(self, numbers: &Numbers) -> Self {
-        // A group has up to four words from the one of its first bit on.
-        let bits = (numbers.samples.len() as u64).saturating_mul(32);
-        let (room, width) = (bits.saturating_sub(128).saturating_sub(self.first_bit), 4 * numbers.bits as u64);
-        let fit = if room == 0 || width == 0 { 0 } else { room / width };
-        Self { count: if fit < self.count { fit } else { self.count }, ..self }
-    }
-}
-
-/// Adds a thread's groups, as long as there are four more.
+/// Adds a thread's groups of a stretch, as long as there are four more; says which is its next.
 #[inline(always)]
-pub fn add<I: Source>(numbers: &Numbers, groups: Groups, summed: Summed<I::Sum>) -> Summed<I::Sum> {
+pub fn add<I: Source>(numbers: &Numbers, stretch: Stretch, share: Share, total: Total<I::Sum>) -> (Total<I::Sum>, u64) {
     let Numbers { samples, bits, parts, order } = *numbers;
-    let Groups { first_bit, count, step } = groups.inside(numbers);
-    let Summed { mut sum, mut clipped, mut group } = summed;
-    let (width, ahead) = (4 * bits as u64, step.wrapping_mul(4 * bits as u64));
+    let first_bit = stretch.first_bit;
+    let (width, ahead) = (4 * bits as u64, share.of.wrapping_mul(4 * bits as u64));
+    // A group has up to four words from the one of its first bit on.
+    let room = (samples.len() as u64).saturating_mul(32).saturating_sub(128).saturating_sub(first_bit);
+    let fit = if room == 0 || width == 0 { 0 } else { room / width };
+    let count = if fit < stretch.numbers / 4 { fit } else { stretch.numbers / 4 };
+    let Total { mut sum, mut clipped } = total;
+    let mut group = share.index;
     let mut bit = first_bit.wrapping_add(group.wrapping_mul(width));
-    while group.saturating_add(3 * step) < count {
+    while group.saturating_add(3 * share.of) < count {
         let mut words = [[0u32; 4]; 4];
         unroll!(i in 0 1 2 3 {
             let at = (bit.wrapping_add(ahead.wrapping_mul(i as u64)) / 32) as usize;
@@ -79,7 +38,7 @@ pub fn add<I: Source>(numbers: &Numbers, groups: Groups, summed: Summed<I::Sum>)
             clipped += ends as u64;
         });
         bit = bit.wrapping_add(ahead.wrapping_mul(4));
-        group += 4 * step;
+        group += 4 * share.of;
     }
-    Summed { sum, clipped, group }
+    (Total { sum, clipped }, group)
 }

@@ -271,25 +271,35 @@ pub mod strided_filter {
     }
 }
 
+/// A kernel between the two: name, points of the digit before.
+macro_rules! between {
+    ($($name:ident $radix:literal;)*) => { $(
+        fringes_device::kernel! {
+            #[doc = concat!("A digit of 16 points behind one of ", $radix, ".")]
+            ///
+            /// See [`between`].
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $name(workspace: GlobalMut<[f32; 4]>, factors: Global<[f32; 4]>, rows: u32) {
+                let arguments = between::Arguments { workspace, factors, rows };
+                if !between::holds::<$radix>(&arguments, ctaid_y() + 1) || ctaid_x() >= between::blocks($radix, rows) {
+                    trap();
+                    return;
+                }
+                // SAFETY: a block has the threads that it asks for; the views were checked.
+                unsafe { between::run::<$radix>(arguments, (ctaid_x(), ctaid_y()), tid_x()) };
+            }
+        }
+    )* };
+}
+
 /// The pass between the two.
 #[cfg(any(not(target_arch = "nvptx64"), feature = "between"))]
-pub mod between_r16 {
+pub mod digits_between {
     use super::*;
 
-    fringes_device::kernel! {
-        /// A digit of 16 points behind one of 16.
-        ///
-        /// See [`between`].
-        #[launch(threads(256), min_blocks(2))]
-        pub fn between_r16(workspace: GlobalMut<[f32; 4]>, factors: Global<[f32; 4]>, rows: u32) {
-            let arguments = between::Arguments { workspace, factors, rows };
-            if !between::holds::<16>(&arguments, ctaid_y() + 1) || ctaid_x() >= between::blocks(16, rows) {
-                trap();
-                return;
-            }
-            // SAFETY: a block has the threads that it asks for; the views were checked.
-            unsafe { between::run::<16>(arguments, (ctaid_x(), ctaid_y()), tid_x()) };
-        }
+    between! {
+        between_r8 8;
+        between_r16 16;
     }
 }
 
@@ -428,20 +438,20 @@ macro_rules! mixed {
 
 mixed! {
     false;
-    mixed_32 "rows_mixed_32" "2 to 16 times 32" 32 64 8 8 Two rows_mixed_32_i8 rows_mixed_32_i4 rows_mixed_32_f16 rows_mixed_32_f32;
-    mixed_64 "rows_mixed_64" "2 to 16 times 64" 64 128 4 4 Four rows_mixed_64_i8 rows_mixed_64_i4 rows_mixed_64_f16 rows_mixed_64_f32;
-    mixed_128 "rows_mixed_128" "2 to 16 times 128" 128 256 2 1 Eight rows_mixed_128_i8 rows_mixed_128_i4 rows_mixed_128_f16 rows_mixed_128_f32;
-    mixed_256 "rows_mixed_256" "2 to 16 times 256" 256 256 1 1 Sixteen rows_mixed_256_i8 rows_mixed_256_i4 rows_mixed_256_f16 rows_mixed_256_f32;
-    mixed_512 "rows_mixed_512" "2 to 16 times 512" 512 256 2 2 Two rows_mixed_512_i8 rows_mixed_512_i4 rows_mixed_512_f16 rows_mixed_512_f32;
-    mixed_1024 "rows_mixed_1024" "2 to 16 times 1024" 1024 512 1 1 Four rows_mixed_1024_i8 rows_mixed_1024_i4 rows_mixed_1024_f16 rows_mixed_1024_f32;
+    mixed_32 "rows_mixed_32" "2 to 16, or 128, times 32" 32 64 8 8 Two rows_mixed_32_i8 rows_mixed_32_i4 rows_mixed_32_f16 rows_mixed_32_f32;
+    mixed_64 "rows_mixed_64" "2 to 16, or 128, times 64" 64 128 4 4 Four rows_mixed_64_i8 rows_mixed_64_i4 rows_mixed_64_f16 rows_mixed_64_f32;
+    mixed_128 "rows_mixed_128" "2 to 16, or 128, times 128" 128 256 2 1 Eight rows_mixed_128_i8 rows_mixed_128_i4 rows_mixed_128_f16 rows_mixed_128_f32;
+    mixed_256 "rows_mixed_256" "2 to 16, or 128, times 256" 256 256 1 1 Sixteen rows_mixed_256_i8 rows_mixed_256_i4 rows_mixed_256_f16 rows_mixed_256_f32;
+    mixed_512 "rows_mixed_512" "2 to 16, or 128, times 512" 512 256 2 2 Two rows_mixed_512_i8 rows_mixed_512_i4 rows_mixed_512_f16 rows_mixed_512_f32;
+    mixed_1024 "rows_mixed_1024" "2 to 16, or 128, times 1024" 1024 512 1 1 Four rows_mixed_1024_i8 rows_mixed_1024_i4 rows_mixed_1024_f16 rows_mixed_1024_f32;
 }
 
 mixed! {
     true;
-    complex_mixed_32 "complex_mixed_32" "2 to 16 times 32" 32 64 8 8 Two complex_mixed_32_i8 complex_mixed_32_i4 complex_mixed_32_f16 complex_mixed_32_f32;
-    complex_mixed_64 "complex_mixed_64" "2 to 16 times 64" 64 128 4 4 Four complex_mixed_64_i8 complex_mixed_64_i4 complex_mixed_64_f16 complex_mixed_64_f32;
-    complex_mixed_128 "complex_mixed_128" "2 to 16 times 128" 128 256 2 1 Eight complex_mixed_128_i8 complex_mixed_128_i4 complex_mixed_128_f16 complex_mixed_128_f32;
-    complex_mixed_256 "complex_mixed_256" "2 to 16 times 256" 256 256 1 1 Sixteen complex_mixed_256_i8 complex_mixed_256_i4 complex_mixed_256_f16 complex_mixed_256_f32;
-    complex_mixed_512 "complex_mixed_512" "2 to 16 times 512" 512 256 2 2 Two complex_mixed_512_i8 complex_mixed_512_i4 complex_mixed_512_f16 complex_mixed_512_f32;
-    complex_mixed_1024 "complex_mixed_1024" "2 to 16 times 1024" 1024 512 1 1 Four complex_mixed_1024_i8 complex_mixed_1024_i4 complex_mixed_1024_f16 complex_mixed_1024_f32;
+    complex_mixed_32 "complex_mixed_32" "2 to 16, or 128, times 32" 32 64 8 8 Two complex_mixed_32_i8 complex_mixed_32_i4 complex_mixed_32_f16 complex_mixed_32_f32;
+    complex_mixed_64 "complex_mixed_64" "2 to 16, or 128, times 64" 64 128 4 4 Four complex_mixed_64_i8 complex_mixed_64_i4 complex_mixed_64_f16 complex_mixed_64_f32;
+    complex_mixed_128 "complex_mixed_128" "2 to 16, or 128, times 128" 128 256 2 1 Eight complex_mixed_128_i8 complex_mixed_128_i4 complex_mixed_128_f16 complex_mixed_128_f32;
+    complex_mixed_256 "complex_mixed_256" "2 to 16, or 128, times 256" 256 256 1 1 Sixteen complex_mixed_256_i8 complex_mixed_256_i4 complex_mixed_256_f16 complex_mixed_256_f32;
+    complex_mixed_512 "complex_mixed_512" "2 to 16, or 128, times 512" 512 256 2 2 Two complex_mixed_512_i8 complex_mixed_512_i4 complex_mixed_512_f16 complex_mixed_512_f32;
+    complex_mixed_1024 "complex_mixed_1024" "2 to 16, or 128, times 1024" 1024 512 1 1 Four complex_mixed_1024_i8 complex_mixed_1024_i4 complex_mixed_1024_f16 complex_mixed_1024_f32;
 }

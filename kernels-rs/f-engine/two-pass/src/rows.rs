@@ -66,7 +66,7 @@ pub struct Arguments<T> {
     pub count: u32,
     /// First group of this launch.
     pub first_group: u32,
-    /// Rows `R`, where they are not a constant of the kernel.
+    /// Rows `R`, where they are not a constant of the kernel: up to 16, or 16 times as many.
     pub radix: u32,
     /// Where values lie, and their dither.
     pub launch: Launch,
@@ -168,7 +168,8 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T, const COMPLEX: b
 ) -> bool {
     let Arguments { workspace, digits, last, roots, jobs, count, .. } = arguments;
     let radix = arguments.rows::<RADIX>();
-    if RADIX == 0 && (!radix.is_multiple_of(2) || radix == 0 || radix > DIGIT) {
+    let few = radix <= DIGIT || radix <= DIGIT * DIGIT && radix.is_multiple_of(DIGIT);
+    if RADIX == 0 && (!radix.is_multiple_of(2) || radix == 0 || !few) {
         return false;
     }
     let channels = ROWS * radix;
@@ -214,7 +215,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, con
     let mut x = [[[0.0f32; 2]; 16]; 2];
     unroll!(r in 0 1 {
         let first = first_digit(radix);
-        let row = if RADIX == 0 || RADIX == first {
+        let row = if radix <= DIGIT || RADIX == first {
             (local * ROWS + q) * first + rows[r]
         } else {
             ((local * (radix / first) + rows[r] / first) * ROWS + q) * first + rows[r] % first

@@ -263,9 +263,11 @@ fn strided(quick: bool) -> Vec<Case> {
         }
     }
     // Long filters by products, and by multiply-adds.
-    for (channels, taps) in [(256, 64), (1024, 48), (8192, 64), (128, 33)] {
+    let long =
+        [(256, 64, 70), (1024, 48, 70), (8192, 64, 70), (16384, 40, 70), (32768, 64, 9), (65536, 33, 5), (128, 33, 70)];
+    for (channels, taps, spectra) in long {
         cases.push(Case {
-            spectra: 70,
+            spectra,
             dither: Some(9),
             delays: moving(channels),
             ..Case::new(channels, packed(10), taps)

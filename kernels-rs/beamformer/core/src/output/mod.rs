@@ -89,17 +89,10 @@ impl Lane {
         let formed = times.map(|time| time >= work.first && time < work.end);
         let all_times = time >= work.first && time + 16 <= work.end;
         let words = [[0; 2]; 2];
-        let of_times =
-            Self { channel: job.channel, times, formed, all_times, whole: false, beam: 0, scales, quarter, row, words };
-        of_times.at_column(work, job.column, columns, scales)
-    }
-
-    /// The lane's part of a tile of the same times and other columns.
-    #[inline(always)]
-    pub fn at_column(self, work: &Work, column: u32, columns: u32, scales: Shared<f32>) -> Self {
         let beams = columns >> u32::from(work.digits == 2);
-        let beam = column * beams;
-        Self { whole: self.all_times && beam + beams <= work.count, beam, scales, ..self }
+        let beam = job.column * beams;
+        let whole = all_times && beam + beams <= work.count;
+        Self { channel: job.channel, times, formed, all_times, whole, beam, scales, quarter, row, words }
     }
 
     /// With the words of the dither.

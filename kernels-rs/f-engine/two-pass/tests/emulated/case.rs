@@ -14,7 +14,7 @@ use fringes_channelizer::internals::{HELD, Job, NEXT};
 use fringes_device::Kernel;
 use fringes_emulator::{Buffer, Element, GlobalMemory, Launch};
 use fringes_kernel_abi::f_engine::PADDING_WORDS;
-use fringes_kernels_f_engine_two_pass::between_r16::between_r16;
+use fringes_kernels_f_engine_two_pass::digits_between::{between_r8, between_r16};
 use fringes_reference::dft::{dft, root_of_unity};
 use fringes_reference::dither::dither;
 use fringes_reference::pfb::{pfb_fir, spectrum_complex, spectrum_real};
@@ -188,6 +188,8 @@ pub(crate) struct Case {
     pub(crate) shares: (u32, u64),
     /// Whether the first kernel is that of spectra any number of points apart, and their oversampling.
     pub(crate) strided: Option<(usize, usize)>,
+    /// Whether the first digit is of 8 points behind which there is another one.
+    pub(crate) long: bool,
 }
 
 impl Case {
@@ -210,6 +212,7 @@ impl Case {
             tiles: u32::MAX,
             shares: (31, 0),
             strided: None,
+            long: false,
         }
     }
 
@@ -269,7 +272,8 @@ impl Case {
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        Shape::new(self.channels).unwrap()
+        let shape = if self.long { Shape::long(self.channels) } else { Shape::new(self.channels) };
+        shape.unwrap()
     }
 
     /// Sixteens of taps.
@@ -601,9 +605,14 @@ macro_rules! rows {
 /// Launches the kernel between the two for some groups, if there is one.
 pub(crate) fn between<T: Element>(case: &Case, device: &mut Device<T>, groups: usize) {
     let Some(config) = case.shape().between(groups) else { return };
-    let launch = Launch::new(<between_r16 as Kernel>::DECLARATION, config.grid, config.block);
+    let eight = case.shape().radix() == 8;
+    let declaration = if eight { <between_r8 as Kernel>::DECLARATION } else { <between_r16 as Kernel>::DECLARATION };
     let (rows, workspace, factors) = (case.shape().rows() as u32, device.workspace, device.middle);
-    launch.run(&mut device.memory, || between_r16(workspace.into(), factors.into(), rows)).assert_clean();
+    let kernel = || {
+        let (workspace, factors) = (workspace.into(), factors.into());
+        if eight { between_r8(workspace, factors, rows) } else { between_r16(workspace, factors, rows) }
+    };
+    Launch::new(declaration, config.grid, config.block).run(&mut device.memory, kernel).assert_clean();
 }
 
 /// Runs a case; no kernel may have a fault.
@@ -614,8 +623,12 @@ macro_rules! run {
     }};
     (mixed $case:expr, $columns:path, $rows:path, $element:ty) => {{
         let ([bits, little_endian, stride, unit, width], _) = $case.first().told();
-        let radix = $case.shape().radix() as u32;
+        let radix = $case.shape().all_rows() as u32;
         $crate::case::run!(@ $case, $columns [bits, little_endian, stride, unit, width], $rows [radix], $element)
+    }};
+    (long $case:expr, $columns:path, $rows:path, $element:ty $(, $told:expr)*) => {{
+        let rows = $case.shape().all_rows() as u32;
+        $crate::case::run!(@ $case, $columns [$($told),*], $rows [rows], $element)
     }};
     ($case:expr, $columns:path, $rows:path, $element:ty $(, $told:expr)*) => {
         $crate::case::run!(@ $case, $columns [$($told),*], $rows [], $element)

@@ -1,9 +1,11 @@
 //! Numbers of channels that are no powers of two.
 
+use fringes_kernels_f_engine_two_pass::complex_filter::columns_tf32_m2_r8;
 use fringes_kernels_f_engine_two_pass::complex_mixed_32::{complex_mixed_32_f32, complex_mixed_32_i8};
 use fringes_kernels_f_engine_two_pass::complex_mixed_64::complex_mixed_64_f32;
 use fringes_kernels_f_engine_two_pass::complex_mixed_512::complex_mixed_512_f32;
 use fringes_kernels_f_engine_two_pass::complex_mixed_1024::complex_mixed_1024_f32;
+use fringes_kernels_f_engine_two_pass::filter::columns_b10_m4_r8;
 use fringes_kernels_f_engine_two_pass::mixed_32::{rows_mixed_32_f32, rows_mixed_32_i4, rows_mixed_32_i8};
 use fringes_kernels_f_engine_two_pass::mixed_64::rows_mixed_64_f32;
 use fringes_kernels_f_engine_two_pass::mixed_128::rows_mixed_128_f32;
@@ -90,4 +92,13 @@ fn kernels_that_are_told_are_those_of_a_constant() {
     floats::check(&case, &run!(mixed case, strided_b12_r8, rows_mixed_32_f32, [f32; 2]));
     let case = plan((1, 1), Case { taps: 4, ..Case::complex(256, 9, Number::Int8) });
     floats::check(&case, &run!(mixed case, strided_b12_r8, complex_mixed_32_f32, [f32; 2]));
+}
+
+#[test]
+fn long_filters_have_a_digit_of_eight_points_and_one_between_the_passes() {
+    let long = |case| one(Case { long: true, ..case });
+    let case = long(Case { taps: 50, ..Case::new(4096, 9) });
+    floats::check(&case, &run!(long case, columns_b10_m4_r8, rows_mixed_32_f32, [f32; 2]));
+    let case = long(Case { taps: 20, range: 1024..3000, ..Case::complex(8192, 2, Number::Int16) });
+    floats::check(&case, &run!(long case, columns_tf32_m2_r8, complex_mixed_64_f32, [f32; 2], 16));
 }
