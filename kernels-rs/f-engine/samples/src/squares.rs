@@ -88,7 +88,7 @@ pub unsafe fn add<const BITS: u32>(numbers: &Numbers, runs: Runs, share: Share, 
     if run & !31 < count {
         let (mut raw, mut next) = (load(run), load(run + step));
         // All lanes have both.
-        while run + step | 31 < count {
+        while (run + step) | 31 < count {
             totals = add_run(totals, raw);
             raw = load(run + 2 * step);
             totals = add_run(totals, next);
