@@ -1,8 +1,8 @@
 //! Stretches of numbers: sums of those that a thread has.
 //!
 //! Of a stretch whose numbers all count, integers of the usual widths are looked at in runs of sixteen from the first
-//! whole word on ([`sixteen`](crate::sixteen), [`squares`](crate::squares)), others in groups of four
-//! ([`whole`](crate::whole)), and what is before and behind them number by number.
+//! whole word on ([`sixteen`](crate::sixteen), [`squares`]), others in groups of four
+//! ([`whole`]), and what is before and behind them number by number.
 
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, opaque, unroll};
