@@ -28,9 +28,11 @@ const WARPS: usize = abi::WARPS as usize;
 const SLICE: usize = 1 << 16;
 /// Most slices of a row where there are many.
 const MOST_SLICES: usize = 64;
-/// Blocks that few rows are divided into, about: three on each multiprocessor of a large GPU, which is what its
-/// registers have room for.
+/// Blocks that few rows of integers are divided into, about: three on each multiprocessor of a large GPU, which is what
+/// its registers have room for.
 const BLOCKS: usize = 396;
+/// The same of floats, whose kernel takes fewer registers: eight.
+const FLOAT_BLOCKS: usize = 1056;
 /// Most samples of a row of which there are statistics.
 const MOST_TIMES: usize = abi::MOST_TIMES as usize;
 
@@ -221,7 +223,8 @@ impl SampleKernels {
 
     /// Slices of a row in the sums of statistics.
     fn slices(inputs: usize, times: usize, numbers: Numbers) -> usize {
-        let most = MOST_SLICES.max(BLOCKS / inputs.max(1));
+        let blocks = if numbers.floats { FLOAT_BLOCKS } else { BLOCKS };
+        let most = MOST_SLICES.max(blocks / inputs.max(1));
         (times.saturating_mul(numbers.parts as usize)).div_ceil(SLICE).clamp(1, most)
     }
 

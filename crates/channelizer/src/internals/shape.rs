@@ -58,7 +58,8 @@ const SLOW_ROWS: usize = 256;
 /// Points of rows of such numbers of channels.
 const MIXED_ROWS: RangeInclusive<usize> = 32..=1024;
 
-/// Numbers of channels, powers of two, that have shapes for long filters.
+/// Numbers of channels, powers of two, that have shapes for long filters; 4096 have a usual one with room for them, and
+/// are for tests.
 const LONG: RangeInclusive<usize> = 4096..=65536;
 
 impl Shape {

@@ -19,9 +19,9 @@ use crate::{Channelizer, ChannelizerError, Precision};
 /// of samples of any format.
 ///
 /// The filter is on tensor cores from 256 channels on where spectra are critically sampled, of up to 32 taps (up to 64
-/// of 8 and 10 bits), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32,
-/// real or complex. Else it is made of multiply-adds; oversampling is then by 2, 4, 8, ... 64 to some number, as 32/27,
-/// as far as samples fit into a block's shared memory.
+/// of 8 and 10 bits), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32, real or complex. Else it is
+/// made of multiply-adds; oversampling is then by 2, 4, 8, ... 64 to some number, as 32/27, as far as samples fit into
+/// a block's shared memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most [`LaunchBytes`] that belong to the object, so its launches run one after the other: one on

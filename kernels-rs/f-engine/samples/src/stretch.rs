@@ -1,8 +1,12 @@
 //! Stretches of numbers: sums of those that a thread has.
 //!
+//! ```text
+//! stretch   | head, up to 15 numbers | run of 16, in whole words | run of 16 | ... | rest, up to 15 numbers |
+//! ```
+//!
 //! Of a stretch whose numbers all count, integers of the usual widths are looked at in runs of sixteen from the first
-//! whole word on ([`sixteen`](crate::sixteen), [`squares`]), others in groups of four
-//! ([`whole`]), and what is before and behind them number by number.
+//! whole word on ([`sixteen`](crate::sixteen), [`squares`]), others in groups of four ([`whole`]), and what is before
+//! and behind them number by number.
 
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, opaque, unroll};
