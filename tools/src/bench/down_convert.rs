@@ -51,7 +51,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         general::<Complex<i16>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), false)?;
         general::<Complex<i8>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), false)?;
         general::<Complex<i8>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), true)?;
-        general::<Complex<f32>>(bench, ceilings, ChunkFormat::Packed { bits: 12 }, (128, 8), false)?;
+        for statistics in [false, true] {
+            general::<Complex<f32>>(bench, ceilings, ChunkFormat::Packed { bits: 12 }, (128, 8), statistics)?;
+        }
         general::<Complex<f32>>(bench, ceilings, real(SampleFormat::Float32), (128, 8), false)?;
         general::<Complex<f32>>(bench, ceilings, complex(SampleFormat::Float32), (64, 4), false)?;
     }

@@ -95,6 +95,10 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
                 for samples in more(Precision::Half) {
                     f_engine(bench, ceilings, Case { samples, ..case })?;
                 }
+                for bits in [12, 16] {
+                    let samples = ChunkFormat::Packed { bits };
+                    f_engine(bench, ceilings, Case { samples, statistics: true, ..case })?;
+                }
                 f_engine(bench, ceilings, Case { taps: 4, ..case })?;
                 f_engine(bench, ceilings, Case { taps: 32, ..case })?;
                 f_engine(bench, ceilings, Case { format: SampleFormat::Float16, dither: false, ..case })?;
@@ -127,7 +131,8 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 fn strided() -> Vec<Case> {
     let case = |channels| Case::new("f_engine_strided", channels);
     let mut all = Vec::new();
-    for channels in [64, 128, 192, 256, 768, 1000, 1024, 1280, 1536, 3072, 4096, 5120, 6144, 12_288] {
+    for channels in [64, 128, 192, 256, 768, 1000, 1024, 1280, 1500, 1536, 3000, 3072, 4096, 5120, 6144, 10_000, 12_288]
+    {
         all.push(case(channels));
     }
     for channels in [256, 1024, 4096, 16384, 65536] {
@@ -140,9 +145,12 @@ fn strided() -> Vec<Case> {
     for bits in [4, 11, 14] {
         all.push(Case { samples: ChunkFormat::Packed { bits }, ..case(1024) });
     }
-    for format in [SampleFormat::Int16, SampleFormat::Float32] {
-        let samples = ChunkFormat::Typed { format, complex: false };
-        all.push(Case { oversampling: (32, 27), samples, ..case(1024) });
+    let typed = |format| ChunkFormat::Typed { format, complex: false };
+    for format in [SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32] {
+        all.push(Case { oversampling: (32, 27), samples: typed(format), ..case(1024) });
+    }
+    for samples in [ChunkFormat::Packed { bits: 12 }, typed(SampleFormat::Int16), typed(SampleFormat::Float16)] {
+        all.push(Case { samples, ..case(1000) });
     }
     all
 }

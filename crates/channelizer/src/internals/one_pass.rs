@@ -23,8 +23,8 @@ const THREADS: u32 = abi::THREADS;
 const RESIDENT: usize = 2;
 /// Shared memory that a block has beside what it asks for.
 const RESERVED: usize = 1 << 10;
-/// Spectra that a thread filters together.
-const GROUP: usize = abi::MANY;
+/// Spectra that a thread filters together, many or few.
+const GROUPS: [usize; 2] = [abi::MANY, abi::FEW];
 /// Most bits of a job's samples.
 const MOST_BITS: u64 = abi::MOST_BITS;
 
@@ -241,8 +241,7 @@ fn slots(
     let shared = (of_multiprocessor as usize / RESIDENT).saturating_sub(RESERVED).min(of_block as usize);
     let slots = match passes.slots(shared) {
         0 => passes.slots(of_block as usize).min(1),
-        slots if slots > GROUP => slots / GROUP * GROUP,
-        slots => slots,
+        slots => GROUPS.iter().find(|&&group| slots >= group).map_or(slots, |group| slots / group * group),
     };
     // Bits of a job's numbers are counted in 32 bits.
     let window = (plan.window_samples() as u64 * u64::from(numbers.parts) + 4) * u64::from(numbers.bits);
@@ -292,8 +291,8 @@ mod tests {
             assert!(passes.shared_bytes(slots) <= shared_bytes_per_block as usize);
             Ok::<_, ChannelizerError>(slots)
         };
-        // 49 KiB: 64 channels take 576 bytes.
-        assert_eq!([slots(64), slots(1536), slots(8192)], [Ok(84), Ok(3), Ok(1)]);
+        // 49 KiB: 64 channels take 584 bytes.
+        assert_eq!([slots(64), slots(1536), slots(8192)], [Ok(84), Ok(4), Ok(1)]);
         // 139 KiB are more than 99.
         let error = slots(16384).unwrap_err().to_string();
         assert!(error.contains("16384 channels"), "{error}");

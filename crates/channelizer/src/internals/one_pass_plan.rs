@@ -28,6 +28,25 @@ pub struct Passes {
     radices: Vec<usize>,
 }
 
+/// Radices, and instructions of a pass for each complex point, in tenths (`sm_90a`).
+const RADICES: [(usize, u32); 9] =
+    [(16, 216), (12, 207), (10, 214), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
+
+/// The cheapest radices whose product is `points`, in the order of the list, and what they cost; the first ones if
+/// there are several.
+fn cheapest(points: usize, radices: &[(usize, u32)]) -> Option<(u32, Vec<usize>)> {
+    if points == 1 {
+        return Some((0, Vec::new()));
+    }
+    let with = |(index, &(radix, cost)): (usize, &(usize, u32))| {
+        let (rest, mut passes) = cheapest(points / radix, &radices[index..])?;
+        passes.insert(0, radix);
+        Some((rest + cost, passes))
+    };
+    let divide = radices.iter().enumerate().filter(|(_, (radix, _))| points.is_multiple_of(*radix));
+    divide.filter_map(with).min_by_key(|&(cost, _)| cost)
+}
+
 /// `exp(-2 pi i n / d)`.
 fn root(n: usize, d: usize) -> [f32; 2] {
     let (sin, cos) = (TAU * (n % d) as f64 / d as f64).sin_cos();
@@ -42,33 +61,12 @@ impl Passes {
     /// The passes for a number of channels; `None` if it has a factor other than 2, 3 and 5 or is beyond
     /// [`MOST_POINTS`].
     ///
-    /// Twos are taken by sixteens, what remains of them by 8, 4 or 2; of 32 and 64 come 8 by 4 and 8 by 8, of 2 by 16^n
-    /// come 8, 4 and sixteens.
+    /// They are those with the fewest instructions ([`RADICES`]), larger radices first.
     pub fn new(channels: usize, complex: bool) -> Option<Self> {
         if channels == 0 || channels > MOST_POINTS {
             return None;
         }
-        let twos = channels.trailing_zeros() as usize;
-        let mut radices = vec![16; twos / 4];
-        match twos % 4 {
-            1 if twos > 4 => {
-                radices.pop();
-                radices.extend([8, 4]);
-            }
-            2 if twos == 6 => radices = vec![8, 8],
-            1 => radices.push(2),
-            2 => radices.push(4),
-            3 => radices.push(8),
-            _ => {}
-        }
-        let mut odd = channels >> twos;
-        for radix in [5, 3] {
-            while odd.is_multiple_of(radix) {
-                radices.push(radix);
-                odd /= radix;
-            }
-        }
-        (odd == 1).then_some(Self { points: channels, complex, radices })
+        Some(Self { points: channels, complex, radices: cheapest(channels, &RADICES)?.1 })
     }
 
     /// Complex points of a spectrum: channels.
@@ -93,8 +91,9 @@ impl Passes {
 
     /// Bytes of shared memory for `slots` spectra.
     pub fn shared_bytes(&self, slots: usize) -> usize {
-        // One slot's fit 32 bits, of at most 2^14 points.
-        slots * one_pass::shared_bytes(self.points as u32, 1) as usize
+        // Of at most 2^14 points, which fit 32 bits.
+        let of_slots = |slots| one_pass::shared_bytes(self.points as u32, slots) as usize;
+        u32::try_from(slots).ok().filter(|&slots| slots <= 1 << 14).map_or(usize::MAX, of_slots)
     }
 
     /// Most spectra of a job that `bytes` bytes of shared memory hold; 0 if there is no room for one.

@@ -64,7 +64,7 @@ impl Strided {
         let widths = std::iter::successors(Some(MOST_WIDTH.min(unit)), |width| Some(width / 2));
         let widths = widths.take_while(|&width| width > LEAST_WIDTH).map(|width| Self { width, ..some });
         // As many blocks as registers allow.
-        let bytes = if some.halves() && some.radix <= 8 { THIRD_OF_BYTES } else { HALF_OF_BYTES };
+        let bytes = if some.word() == 4 && some.radix <= 8 { THIRD_OF_BYTES } else { HALF_OF_BYTES };
         Ok(widths.into_iter().find(|wide| wide.shared_bytes() <= bytes).unwrap_or(some))
     }
 
@@ -87,6 +87,11 @@ impl Strided {
         self.numbers.parts == 2
     }
 
+    /// Bytes that a point is kept in.
+    fn word(&self) -> usize {
+        if self.numbers.floats { 8 } else { 4 }
+    }
+
     /// Bytes of shared memory of a block.
     pub fn shared_bytes(&self) -> usize {
         let stride = self.stride / self.unit;
@@ -95,7 +100,7 @@ impl Strided {
         let low = stride.trailing_zeros();
         let places = ((units >> low) + 1) << low;
         // Planes are apart such that lanes that store different points meet different banks.
-        let word = if self.halves() { 4 } else { 8 };
+        let word = self.word();
         let banks = 128 / word;
         let plane = places + ((banks / self.width).wrapping_sub(places) & (banks / 2 - 1));
         JOBS * self.width * plane * word
@@ -103,10 +108,10 @@ impl Strided {
 
     /// Name of the kernel.
     pub fn name(&self) -> String {
-        let kind = match self.numbers {
-            Numbers { floats: true, .. } => "floats",
-            _ if self.halves() => "b12",
-            _ => "integers",
+        let kind = match (self.halves(), self.numbers.floats) {
+            (true, _) => "b12",
+            (false, true) => "floats",
+            (false, false) => "integers",
         };
         format!("strided_{kind}_r{}", self.radix)
     }
@@ -124,11 +129,16 @@ impl Strided {
         [bits, u32::from(little_endian), self.stride as u32, self.unit as u32, self.width as u32]
     }
 
-    /// Weights as it reads them, times `2^exponent`, and times `2^bits` for integers, which come divided by that:
-    /// `[n2][tap][n1]` of both numbers of each point, f32.
+    /// Weights as it reads them, times `2^exponent`, and for integers times what these are divided by: `2^bits`, or
+    /// where f16 has them not, `2^(bits - 16)`. `[n2][tap][n1]` of both numbers of each point, f32.
     pub fn weights(&self, weights: &[f64], exponent: i32) -> Vec<[u32; 4]> {
         let Self { radix, rows, taps, numbers: Numbers { bits, floats, .. }, .. } = *self;
-        let scale = 2f64.powi(exponent) * if floats { 1.0 } else { 2f64.powi(bits as i32) };
+        let divided = match (floats, self.halves()) {
+            (true, _) => 0,
+            (false, true) => bits as i32,
+            (false, false) => bits as i32 - 16,
+        };
+        let scale = 2f64.powi(exponent + divided);
         let complex = self.is_complex();
         let of_point = |tap: usize, point: usize| {
             // Both parts of a complex sample have the same.

@@ -1,7 +1,8 @@
 //! The polyphase filter: `z[s][c] = sum_t w[t][c] x[s stride + t columns + c]`, for the spectra of a job into shared
 //! memory.
 //!
-//! A thread takes four neighbouring columns `c` of `S = 6` or 4 spectra that follow each other. If the stride is the
+//! Spectra a step apart are those of [`Steps`], if samples are integers or [so many floats](Steps::take_floats). Of
+//! others a thread takes four neighbouring columns `c` of `S = 4` spectra that follow each other. If the stride is the
 //! step, row `u` of samples belongs to tap `u - s` of spectrum `s`; the thread keeps the last `S` weights of each
 //! column:
 //!
@@ -30,10 +31,11 @@ use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
 
 use crate::entry::rotation;
-use crate::shape::{Divisor, Shape, place, slot};
+use crate::shape::{Divisor, Shape, slot};
+use crate::steps::Steps;
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
-pub use fringes_kernel_abi::f_engine::one_pass::{FEW, MANY};
+pub use fringes_kernel_abi::f_engine::one_pass::FEW;
 
 /// What the filter reads.
 #[derive(Clone, Copy)]
@@ -61,11 +63,12 @@ impl Filter {
         thread: u32,
         threads: u32,
     ) {
-        let slots = Slots { points, entries, shape: self.shape };
-        if self.shape.stride != self.shape.columns() {
+        let Self { numbers, weights, shape } = *self;
+        let slots = Slots { points, entries, shape };
+        if shape.stride != shape.columns() {
             self.each::<I, FEW, true>(spectra, slots, thread, threads);
-        } else if I::FINITE && spectra > FEW as u32 {
-            self.each::<I, MANY, false>(spectra, slots, thread, threads);
+        } else if I::FINITE || Steps::take_floats(&shape, spectra) {
+            Steps { numbers, weights: weights.cast(), shape }.run::<I>(spectra, points, thread, threads);
         } else {
             self.each::<I, FEW, false>(spectra, slots, thread, threads);
         }
@@ -96,7 +99,7 @@ impl Filter {
             } else {
                 self.neighbours::<I, S>(start, group, count)
             };
-            unroll!(s in 0 1 2 3 4 5 {
+            unroll!(s in 0 1 2 3 {
                 if s < S && (s as u32) < count {
                     slots.store(first + s as u32, group, sums[s]);
                 }
@@ -118,12 +121,12 @@ impl Filter {
         let mut base = 0;
         while base < rows {
             if base >= S as u32 && base + S as u32 <= taps {
-                unroll!(j in 0 1 2 3 4 5 {
+                unroll!(j in 0 1 2 3 {
                     if j < S {
                         let row = base + j as u32;
                         weights[j] = self.weights.load((row * groups + group) as usize);
                         let x = I::four::<false>(&self.numbers, start + row * columns);
-                        unroll!(s in 0 1 2 3 4 5 {
+                        unroll!(s in 0 1 2 3 {
                             if s < S {
                                 unroll!(c in 0 1 2 3 { sums[s][c] = fma(weights[(j + S - s) % S][c], x[c], sums[s][c]); });
                             }
@@ -131,14 +134,16 @@ impl Filter {
                     }
                 });
             } else {
-                unroll!(j in 0 1 2 3 4 5 {
+                unroll!(j in 0 1 2 3 {
                     let row = base + j as u32;
                     if j < S && row < rows {
-                        weights[j] = if row < taps { self.weights.load((row * groups + group) as usize) } else { [0.0; 4] };
+                        if row < taps {
+                            weights[j] = self.weights.load((row * groups + group) as usize);
+                        }
                         let x = I::four::<false>(&self.numbers, start + row * columns);
-                        unroll!(s in 0 1 2 3 4 5 {
+                        unroll!(s in 0 1 2 3 {
                             // Zero times infinity is not zero.
-                            if s < S && (I::FINITE || row.wrapping_sub(s as u32) < taps) {
+                            if s < S && row.wrapping_sub(s as u32) < taps {
                                 unroll!(c in 0 1 2 3 { sums[s][c] = fma(weights[(j + S - s) % S][c], x[c], sums[s][c]); });
                             }
                         });
@@ -162,7 +167,7 @@ impl Filter {
         while tap < self.shape.taps {
             let weights = self.weights.load((tap * groups + group) as usize);
             let row = start + tap * columns;
-            unroll!(s in 0 1 2 3 4 5 {
+            unroll!(s in 0 1 2 3 {
                 if s < S {
                     let x = I::four::<false>(&self.numbers, row + (s as u32).min(count - 1) * stride);
                     unroll!(c in 0 1 2 3 { sums[s][c] = fma(weights[c], x[c], sums[s][c]); });
@@ -201,7 +206,7 @@ impl Slots {
             unroll!(i in 0 1 {
                 let column = 4 * group + 2 * i as u32;
                 if column < columns {
-                    points.store(place(placed(column) / 2) as usize, [z[2 * i], z[2 * i + 1]]);
+                    points.store(self.shape.place(placed(column) / 2) as usize, [z[2 * i], z[2 * i + 1]]);
                 }
             });
         } else {
@@ -210,7 +215,7 @@ impl Slots {
                 let column = 4 * group + i as u32;
                 if column < columns {
                     let at = placed(column);
-                    numbers.store((2 * place(at / 2) + at % 2) as usize, z[i]);
+                    numbers.store((2 * self.shape.place(at / 2) + at % 2) as usize, z[i]);
                 }
             });
         }

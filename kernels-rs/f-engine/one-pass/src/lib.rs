@@ -26,19 +26,23 @@
 //! same weight. `2 N` filtered numbers are `N` complex points either way; only the last step differs.
 //!
 //! # Cost
-//! Operations of a thread for a number, a real sample or a part of a complex one, with `T` taps and `S = 6` or 4
-//! spectra of a thread, addresses left out:
+//! Operations of a thread for a number, a real sample or a part of a complex one, with `T` taps and `S` spectra of a
+//! thread, 12 or 4, addresses left out:
 //!
 //! | step | operations |
 //! |---|---|
-//! | filter, stride = step | `T + S - 1` multiply-adds, `(T + S - 1) / S` decodes, `T / 4 S` loads of weights |
-//! | filter, oversampled | `T` multiply-adds, `T` decodes, `T / 16` loads of weights |
+//! | filter, stride = step, each 16 taps | 16 multiply-adds, `(S + 15) / S` decodes, `8 / S` loads of weights |
+//! | the same of other floats, `S = 4` | `T + 3` multiply-adds, `(T + 3) / 4` decodes, `T / 16` loads of weights |
+//! | filter, oversampled, `S = 4` | `T` multiply-adds, `T` decodes, `T / 16` loads of weights |
 //! | transform, a pass of radix 16 | 6 and 0.13 loads of twiddles (4.6 without twiddles) |
 //! | transform, others, with twiddles | 8: 3.3 + 1.8; 5: 4 + 1.6; 4: 2 + 1.5; 3: 2.7 + 1.3; 2: 1 + 1 |
 //! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9 |
 //!
-//! A decode is 6 operations and 0.75 loads, a load of weights 16 bytes; post is 22 a number of real samples, 19 of
-//! complex ones.
+//! A decode is 6 operations and 0.75 loads (of [`steps`] 3 or 4.5, and one), a load of weights 16 bytes (of `steps`
+//! 8); post is 22 a number of real samples, 19 of complex ones.
+//!
+//! With addresses (`sm_90a`) a pass takes, by its radix, 16: 10.8, 12: 10.4, 10: 10.7, 8: 11.2, 6: 9.3, 5: 9.6,
+//! 4: 10.4, 3: 8.9, 2: 10.8.
 //!
 //! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass,
 //! 4 of points and up to 8 of values.
@@ -50,6 +54,7 @@ pub mod post;
 pub mod radix;
 pub mod run;
 pub mod shape;
+pub mod steps;
 pub mod transform;
 pub mod write;
 

@@ -17,7 +17,7 @@ use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::post::real_pair;
 
 use crate::entry::Entry;
-use crate::shape::{Divisor, Shape, place, slot};
+use crate::shape::{Divisor, Shape, slot};
 
 /// What values are made with.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ impl Post {
                 let mut s = team;
                 while s < self.spectra {
                     let (points, entry) = (self.slot(s), Entry::load(self.entries, s));
-                    let x = points.load(place(item) as usize);
+                    let x = points.load(self.shape.place(item) as usize);
                     saturated += self.put::<O, FINITE>(x, channel, gain, &entry, points, item);
                     s += teams;
                 }
@@ -95,7 +95,8 @@ impl Post {
                     let mut s = team;
                     while s < self.spectra {
                         let (points, entry) = (self.slot(s), Entry::load(self.entries, s));
-                        let (p, q) = (points.load(place(a) as usize), points.load(place(b) as usize));
+                        let (p, q) =
+                            (points.load(self.shape.place(a) as usize), points.load(self.shape.place(b) as usize));
                         let (x, y) = real_pair(p, q, root);
                         saturated += self.put::<O, FINITE>(x, k, gains.0, &entry, points, a);
                         if a != b {
@@ -153,13 +154,13 @@ impl Post {
             v = v.map(|part| if part.is_nan() { 0.0 } else { part });
         }
         let (value, saturated) = O::store(v);
-        points.cast::<O::Stored>().store(value_place::<O::Stored>(position), value);
+        points.cast::<O::Stored>().store(value_place::<O::Stored>(&self.shape, position), value);
         ((lost || saturated) && channel.wrapping_sub(self.first_channel) < self.range) as u32
     }
 }
 
 /// Index of the value that has the place of a point, in a slot of such values.
 #[inline(always)]
-pub const fn value_place<T: Value>(position: u32) -> usize {
-    place(position) as usize * (8 / T::BYTES)
+pub const fn value_place<T: Value>(shape: &Shape, position: u32) -> usize {
+    shape.place(position) as usize * (8 / T::BYTES)
 }

@@ -1,4 +1,4 @@
-//! Transforms of 3 and 5 points in registers, beside those of 2, 4, 8 and 16.
+//! Transforms of 3 and 5 points in registers, beside those of 2, 4, 6, 8, 10, 12 and 16.
 //!
 //! `X[k] = sum_n x[n] exp(-2 pi i n k / R)`. Sums and differences of points `n` and `R - n` have real and imaginary
 //! factors:

@@ -1,7 +1,7 @@
 //! Sizes of a launch, what they must fulfil, and where points lie.
 
 use fringes_kernel_abi::f_engine::one_pass::MOST_BITS;
-pub use fringes_kernel_abi::f_engine::one_pass::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, place, shared_bytes, slot};
+pub use fringes_kernel_abi::f_engine::one_pass::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, place, shared_bytes, skew, slot};
 
 /// Sizes of a launch.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,12 @@ impl Shape {
     #[inline(always)]
     pub const fn columns(&self) -> u32 {
         2 * self.points
+    }
+
+    /// Place of a point within its slot.
+    #[inline(always)]
+    pub const fn place(&self, point: u32) -> u32 {
+        place(point, skew(self.points))
     }
 
     /// Groups of four columns.

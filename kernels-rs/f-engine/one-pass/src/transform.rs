@@ -24,10 +24,12 @@
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::{Global, Shared, unroll};
 use fringes_kernels_common::complex::mul;
-use fringes_kernels_f_engine_two_pass::butterfly::{Eight, Four, Radix, Sixteen, TWIDDLES, Two, sixteen_twiddled};
+use fringes_kernels_f_engine_two_pass::butterfly::{
+    Eight, Four, Radix, Six, Sixteen, TWIDDLES, Ten, Twelve, Two, sixteen_twiddled,
+};
 
 use crate::radix::{Five, Three};
-use crate::shape::{Divisor, Shape, place, slot, twiddles as twiddle_pairs};
+use crate::shape::{Divisor, Shape, place, skew, slot, twiddles as twiddle_pairs};
 
 /// A pass of the transform of some spectra.
 #[derive(Clone, Copy)]
@@ -57,6 +59,9 @@ impl Pass {
     unsafe fn run<R: Radix>(self) {
         let radix = R::POINTS as u32;
         let distance = self.rest / radix;
+        // None of a radix with an odd factor: said to the compiler, it saves two operations a point.
+        let skewed = radix.is_power_of_two();
+        let place = |point: u32| if skewed { place(point, skew(self.size)) } else { point };
         let butterflies = self.blocks * distance;
         let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
         let mut item = self.thread;
@@ -97,7 +102,7 @@ impl Pass {
     /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
     unsafe fn run_twiddled(self) {
-        let distance = self.rest / 16;
+        let (distance, skew) = (self.rest / 16, skew(self.size));
         let butterflies = self.blocks * distance;
         let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
         let mut item = self.thread;
@@ -112,11 +117,11 @@ impl Pass {
                 w[2 * i + 1] = [pair[2], pair[3]];
             });
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                x[q] = self.points.load((first + place(start + q as u32 * distance)) as usize);
+                x[q] = self.points.load((first + place(start + q as u32 * distance, skew)) as usize);
             });
             let x = sixteen_twiddled(x, w);
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                self.points.store((first + place(start + q as u32 * distance)) as usize, x[q]);
+                self.points.store((first + place(start + q as u32 * distance, skew)) as usize, x[q]);
             });
             item += self.threads;
         }
@@ -150,7 +155,10 @@ pub unsafe fn run(
             3 => pass.run::<Three>(),
             4 => pass.run::<Four>(),
             5 => pass.run::<Five>(),
+            6 => pass.run::<Six>(),
             8 => pass.run::<Eight>(),
+            10 => pass.run::<Ten>(),
+            12 => pass.run::<Twelve>(),
             16 if blocks > 1 => pass.run_twiddled(),
             16 => pass.run::<Sixteen>(),
             _ => return false,

@@ -1,11 +1,14 @@
 //! From the values of a job's spectra in shared memory to their places in the output: neighbouring lanes write
 //! neighbouring spectra of a channel.
 
-use fringes_device::{Global, GlobalMut, Shared, Value};
+use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
 use fringes_kernels_f_engine_two_pass::job::{Job, Launch};
 
 use crate::post::value_place;
 use crate::shape::{Shape, slot};
+
+/// Positions that a thread has at once.
+const TOGETHER: usize = 4;
 
 /// Writes the values of a job, as one of `threads` threads.
 ///
@@ -23,27 +26,35 @@ pub unsafe fn run<T: Value>(
     thread: u32,
     threads: u32,
 ) {
-    // Lanes along the spectra: the next power of two, at most 32.
-    let mut bits = 0;
-    while 1 << bits < job.spectra && bits < 5 {
-        bits += 1;
+    // Neighbouring threads along the spectra, of as many positions as there are threads for.
+    let (lanes, length) = (job.spectra.clamp(1, threads.max(1)), slot(shape.points));
+    let (rows, period) = (threads / lanes, launch.period.max(1));
+    let (row, mut s) = (thread / lanes, thread % lanes);
+    if row >= rows {
+        return;
     }
-    let (lanes, length) = (1 << bits, slot(shape.points));
-    let period = launch.period.max(1);
-    let mut s = thread & (lanes - 1);
     while s < job.spectra {
         let values = points.part((s * length) as usize, length as usize).cast::<T>();
         let time = job.time + s;
         let (periods, within) = ((time / period) as u64, (time % period) as u64);
         let first = job.place + periods * launch.period_stride + within * launch.time_stride as u64;
-        let mut position = thread >> bits;
+        let mut position = row;
         while position < shape.points {
-            let channel = channels.load(position as usize).wrapping_sub(launch.first_channel);
-            if channel < launch.channels {
-                let place = first + channel as u64 * launch.channel_stride;
-                out.store(place as usize, values.load(value_place::<T>(position)));
-            }
-            position += threads >> bits;
+            // Channels of several positions are on their way at once.
+            let mut channel = [u32::MAX; TOGETHER];
+            unroll!(i in 0 1 2 3 {
+                let at = position + i as u32 * rows;
+                if at < shape.points {
+                    channel[i] = channels.load(at as usize).wrapping_sub(launch.first_channel);
+                }
+            });
+            unroll!(i in 0 1 2 3 {
+                if channel[i] < launch.channels {
+                    let place = first + channel[i] as u64 * launch.channel_stride;
+                    out.store(place as usize, values.load(value_place::<T>(shape, position + i as u32 * rows)));
+                }
+            });
+            position += TOGETHER as u32 * rows;
         }
         s += lanes;
     }

@@ -136,6 +136,14 @@ floats! {
     complex_96_channels_of_f16 channelize_floats_complex_f32 complex(96, Format::F16, 16, 5, 4);
     real_96_channels_of_f16 channelize_floats_real_f32 Case::new(96, false, Format::F16, 5, 6, 4);
     real_75_channels_of_f32 channelize_floats_real_f32 Case::new(75, false, Format::F32, 9, 6, 4);
+    real_48_channels_of_20_taps_in_jobs_of_13 channelize_integers_real_f32 real(48, 10, 20, 31, 13);
+    real_50_channels_of_40_taps_of_11_bits channelize_integers_real_f32 real(50, 11, 40, 14, 14);
+    real_100_channels_of_12_bits channelize_integers_real_f32 real(100, 12, 16, 12, 12);
+    real_144_channels channelize_integers_real_f32 real(144, 10, 3, 8, 8);
+    real_36_channels_of_65_slots channelize_integers_real_f32 real(36, 4, 4, 65, 65);
+    complex_1000_channels channelize_integers_complex_f32 complex(1000, Format::Packed(8), 2, 2, 2);
+    real_60_channels_of_16_taps_of_f16 channelize_floats_real_f32 Case::new(60, false, Format::F16, 16, 14, 13);
+    complex_96_channels_of_32_taps_of_f32 channelize_floats_complex_f32 complex(96, Format::F32, 32, 24, 12);
     oversampled_by_4_3 channelize_integers_real_f32 Case { stride: 144, ..real(96, 10, 16, 9, 6) };
     oversampled_by_32_27 channelize_integers_real_f32 Case { stride: 108, ..real(64, 12, 5, 7, 4) };
     oversampled_by_an_odd_stride channelize_integers_real_f32 Case { stride: 75, ..real(60, 10, 4, 9, 5) };
@@ -231,8 +239,10 @@ integers! {
 
 #[test]
 fn spectra_with_nan_or_infinity_are_zero_and_count_and_others_are_untouched() {
-    for (bad, stride) in [(f32::NAN, 128), (f32::INFINITY, 128), (f32::NAN, 96)] {
-        let mut made = Case { stride, start: 0, ..Case::new(64, false, Format::F32, 3, 8, 8) }.make();
+    for (bad, stride, taps) in
+        [(f32::NAN, 128, 3), (f32::INFINITY, 128, 3), (f32::NAN, 96, 3), (f32::INFINITY, 128, 16)]
+    {
+        let mut made = Case { stride, start: 0, ..Case::new(64, false, Format::F32, taps, 8, 8) }.make();
         made.jobs.retain(|job| job.input == 0);
         let (clean, _, _) = launch!(made, channelize_floats_real_i8, u16);
         let at = 4 * 128 + 5;
@@ -241,7 +251,7 @@ fn spectra_with_nan_or_infinity_are_zero_and_count_and_others_are_untouched() {
         report.assert_clean();
         let mut spoilt = 0;
         for s in 0..8 {
-            let inside = (s * stride..s * stride + 3 * 128).contains(&at);
+            let inside = (s * stride..s * stride + taps * 128).contains(&at);
             spoilt += u32::from(inside);
             for channel in 0..64 {
                 let place = made.case.place(0, s, channel);

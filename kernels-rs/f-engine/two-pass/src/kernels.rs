@@ -250,13 +250,13 @@ pub mod strided_filter {
 
     strided! {
         "integers of up to 16 bits" Integers;
-        strided_integers_r2 Single Two 2;
-        strided_integers_r4 Single Four 2;
-        strided_integers_r6 Single Six 2;
-        strided_integers_r8 Single Eight 2;
-        strided_integers_r10 Single Ten 2;
-        strided_integers_r12 Single Twelve 2;
-        strided_integers_r16 Single Sixteen 2;
+        strided_integers_r2 Whole Two 3;
+        strided_integers_r4 Whole Four 3;
+        strided_integers_r6 Whole Six 3;
+        strided_integers_r8 Whole Eight 3;
+        strided_integers_r10 Whole Ten 2;
+        strided_integers_r12 Whole Twelve 2;
+        strided_integers_r16 Whole Sixteen 2;
     }
 
     strided! {

@@ -5,7 +5,7 @@
 //! filter's weights are `2^B` times larger.
 
 use fringes_device::Global;
-use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
+use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order, two};
 
 pub use fringes_kernel_abi::f_engine::one_pass::PADDING;
 
@@ -38,6 +38,23 @@ impl Numbers {
         Some(Self { words, bit, bits, order })
     }
 
+    /// Bit of number `index`, as [`Source::two`] takes it.
+    #[inline(always)]
+    pub fn place(&self, index: u32) -> u32 {
+        self.bit + index * self.bits
+    }
+
+    /// Two words as they lie in memory, from one on.
+    ///
+    /// # Safety
+    /// - The first one is of a number.
+    #[inline(always)]
+    pub unsafe fn words(&self, first: u32) -> [u32; 2] {
+        // One address for both.
+        let first = first as usize;
+        [self.words.load(first), self.words.load(first + 1)]
+    }
+
     /// Word `index`.
     ///
     /// # Safety
@@ -64,6 +81,12 @@ pub trait Source {
     /// # Safety
     /// Number `index + 1` is in the view.
     unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4];
+
+    /// The two numbers from a number's [place](Numbers::place) on.
+    ///
+    /// # Safety
+    /// - The place is that of a number but the last.
+    unsafe fn two(numbers: &Numbers, place: u32) -> [f32; 2];
 }
 
 /// Integers of 2 to 16 bits: `x / 2^bits`.
@@ -85,6 +108,12 @@ impl Source for Integers {
         let ordered = |index: u32| in_order(numbers.word(index), order);
         let third = if !FEW_LINES || shift + 4 * bits > 64 { ordered(word + 2) } else { 0 };
         four::integers([ordered(word), ordered(word + 1), third], shift, bits)
+    }
+
+    #[inline(always)]
+    unsafe fn two(numbers: &Numbers, place: u32) -> [f32; 2] {
+        let words = numbers.words(place / 32);
+        two::integers(words.map(|word| in_order(word, numbers.order)), place, numbers.bits)
     }
 }
 
@@ -109,5 +138,10 @@ impl Source for Floats {
         } else {
             [a, b, c, numbers.word(word + 3)].map(f32::from_bits)
         }
+    }
+    #[inline(always)]
+    unsafe fn two(numbers: &Numbers, place: u32) -> [f32; 2] {
+        let [a, b] = numbers.words(place / 32);
+        if numbers.bits == 16 { two::halves(a, b, place) } else { [a, b].map(f32::from_bits) }
     }
 }

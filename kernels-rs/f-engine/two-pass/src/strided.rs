@@ -36,6 +36,7 @@
 //! takes 11 more, and loads as many wavefronts as the filter: `width` points are few bytes of a line, and of each quad
 //! of numbers two words are loaded, and a third where they reach into it.
 
+use fringes_device::arithmetic::prmt_b32;
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::convert::{cvt_f32_f16, cvt_rn_f16x2_f32};
@@ -131,6 +132,8 @@ pub trait Kept {
 
 /// f16: of integers of up to 12 bits.
 pub struct Half;
+/// 16 bits of an integer: of integers of up to 16 bits, `x / 2^B` as the whole number `x 2^(16 - B)`.
+pub struct Whole;
 /// f32.
 pub struct Single;
 
@@ -146,6 +149,25 @@ impl Kept for Half {
     #[inline(always)]
     fn numbers(word: u32) -> [f32; 2] {
         [cvt_f32_f16(word as u16), cvt_f32_f16((word >> 16) as u16)]
+    }
+}
+
+impl Kept for Whole {
+    type Word = u32;
+    const ZERO: u32 = 0x8000_8000;
+
+    /// The fraction of `1.5 + x / 2^B` has `x + 2^(B-1)` at its top.
+    #[inline(always)]
+    fn word(numbers: [f32; 2]) -> u32 {
+        let [a, b] = numbers.map(|number| (number + 1.5).to_bits());
+        prmt_b32(a >> 7, b >> 7, 0x5410)
+    }
+
+    /// A half `u` below `2^23` in one number is `2^23 + u`.
+    #[inline(always)]
+    fn numbers(word: u32) -> [f32; 2] {
+        const ABOVE: u32 = 0x4b00_0000;
+        [0x7610, 0x7632].map(|halves| f32::from_bits(prmt_b32(word, ABOVE, halves)) - 8_421_376.0)
     }
 }
 

@@ -273,6 +273,22 @@ fn strided(quick: bool) -> Vec<Case> {
             ..Case::new(channels, packed(10), taps)
         });
     }
+    // General kernels: factors of 3 and 5 more than once, rows of whole words and others, chunks of taps and floats.
+    let numbers =
+        [packed(10), packed(11), packed(12), typed(SampleFormat::Int16, false), typed(SampleFormat::Int8, true)];
+    let floats = [typed(SampleFormat::Float16, false), typed(SampleFormat::Float32, true)];
+    for (channels, spectra) in [(100, 200), (1000, 60), (3000, 20)].into_iter().take(if quick { 1 } else { 3 }) {
+        for (index, format) in numbers.into_iter().chain(floats).enumerate() {
+            let case = Case {
+                inputs: (1, 1 + index % 2),
+                spectra,
+                dither: Some(9),
+                delays: moving(if format.is_complex() { channels / 2 } else { channels }),
+                ..Case::new(channels, format, [16, 20, 40, 4, 32, 16, 32][index])
+            };
+            cases.push(if index == 1 { Case { oversampling: (4, 3), ..case } } else { case });
+        }
+    }
     cases
 }
 

@@ -1,0 +1,181 @@
+//! The filter of spectra that follow each other by whole steps: what is known of the rows when the kernel is compiled.
+//!
+//! A thread takes a point, two neighbouring columns, of `S` spectra that follow each other. It has the weights of
+//! [`CHUNK`] taps in registers, and takes the rows that these make products with: row `u` of samples belongs to tap
+//! `u - s` of spectrum `s`.
+//!
+//! ```text
+//!             tap of spectrum 0   1   2   3          S = 4, chunks of 5 taps
+//! row 0                       0
+//! row 1                       1   0
+//! row 4                       4   3   2   1
+//! row 7                                   4
+//! ```
+//!
+//! So there are `CHUNK S` products of `CHUNK + S - 1` rows, none is multiplied by nothing, and what a product's factors
+//! are no branch says. The next chunk adds to the same sums. Taps past the last have weights of 0; rows past the last
+//! are the last again: either is a product with 0, or of a spectrum that is not stored. Of floats, whose product with 0
+//! may be no number, taps are a multiple of a chunk's.
+//!
+//! # Decoding
+//! If rows are whole words and numbers are integers of up to 11 bits, a thread's two are at the same bit of two words
+//! in every row, and [`Decoder`] takes them, with 4 operations of 15 less for a row. The second one's sum is then
+//! `2^bits` times too small, and multiplied by that, exactly.
+//!
+//! The stamps of such spectra are multiples of the step, so nothing is rotated.
+
+use fringes_device::fused::fma;
+use fringes_device::{Global, Shared, opaque, unroll};
+use fringes_kernels_common::decode::two::Decoder;
+
+use crate::shape::{Divisor, Shape, slot};
+use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
+
+pub use fringes_kernel_abi::f_engine::one_pass::{CHUNK, FEW, MANY};
+
+/// Rows of a chunk.
+const fn rows(spectra: usize) -> usize {
+    CHUNK + spectra - 1
+}
+
+/// Most bits of numbers that a [`Decoder`] takes.
+const MOST_ALIGNED: u32 = 11;
+
+/// Rows whose samples are loaded together.
+const PART: usize = 9;
+
+/// A number whose multiples are computed where they are used: they would take registers through the loop.
+#[inline(always)]
+fn anew(number: u32) -> u32 {
+    opaque(number as i32) as u32
+}
+
+/// What the filter reads.
+#[derive(Clone, Copy)]
+pub struct Steps {
+    /// Numbers of the samples.
+    pub numbers: Numbers,
+    /// Weights `[tap][point]` of two columns, an even number of points.
+    pub weights: Global<[f32; 2]>,
+    /// Sizes, of which the stride is the step.
+    pub shape: Shape,
+}
+
+impl Steps {
+    /// Whether it filters so many spectra of floats.
+    #[inline(always)]
+    pub const fn take_floats(shape: &Shape, spectra: u32) -> bool {
+        shape.taps.is_multiple_of(CHUNK as u32) && spectra > MANY as u32 / 2
+    }
+
+    /// Filters `spectra` spectra into their slots, as one of `threads` threads.
+    ///
+    /// # Safety
+    /// As [`Filter::run`](crate::filter::Filter::run).
+    #[inline(always)]
+    pub unsafe fn run<I: Source>(&self, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
+        let aligned = self.shape.bits <= MOST_ALIGNED && (self.shape.columns() * self.shape.bits).is_multiple_of(32);
+        match (spectra > MANY as u32 / 2, aligned) {
+            _ if !I::FINITE => self.each::<I, MANY, false>(spectra, points, thread, threads),
+            (true, true) => self.each::<I, MANY, true>(spectra, points, thread, threads),
+            (true, false) => self.each::<I, MANY, false>(spectra, points, thread, threads),
+            (false, true) => self.each::<I, FEW, true>(spectra, points, thread, threads),
+            (false, false) => self.each::<I, FEW, false>(spectra, points, thread, threads),
+        }
+    }
+
+    /// Points of `S` spectra each, as one of `threads` threads; `ALIGNED` if a [`Decoder`] takes their numbers.
+    ///
+    /// # Safety
+    /// As [`Steps::run`].
+    #[inline(always)]
+    unsafe fn each<I: Source, const S: usize, const ALIGNED: bool>(
+        &self,
+        spectra: u32,
+        points: Shared<[f32; 2]>,
+        thread: u32,
+        threads: u32,
+    ) {
+        let (size, most, length) = (self.shape.points, S as u32, slot(self.shape.points));
+        let by_points = Divisor::new(size);
+        let mut item = thread;
+        while item < size * spectra.div_ceil(most) {
+            let (part, point) = by_points.divide(item);
+            let first = part * most;
+            let count = (spectra - first).min(most);
+            let sums = self.sums::<I, S, ALIGNED>(first * self.shape.columns() + 2 * point, point, count);
+            let length = anew(length);
+            let to = first * length + self.shape.place(point);
+            unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
+                if s < S && (s as u32) < count {
+                    points.store((to + s as u32 * length) as usize, sums[s]);
+                }
+            });
+            item += threads;
+        }
+    }
+
+    /// Sums of `count` spectra of a point, whose first number in row 0 is `start`.
+    ///
+    /// # Safety
+    /// - Numbers of `count` spectra, 1 to `S`, from `start` on and the weights of the point are in the views.
+    #[inline(always)]
+    unsafe fn sums<I: Source, const S: usize, const ALIGNED: bool>(
+        &self,
+        start: u32,
+        point: u32,
+        count: u32,
+    ) -> [[f32; 2]; S] {
+        let (taps, bits) = (self.shape.taps, self.shape.bits);
+        let decoder = Decoder::new(if ALIGNED { bits } else { MOST_ALIGNED }, self.numbers.place(start) % 32);
+        // In words or bits. Bits of a job's numbers are counted in 32 bits.
+        let unit = if ALIGNED { 32 } else { 1 };
+        let (first, step) = (self.numbers.place(start) / unit, anew(self.shape.columns() * bits / unit));
+        let rows_of_all = taps + count - 1;
+        let last = first + (rows_of_all - 1) * step;
+        let row_of_weights = anew(2 * self.shape.groups());
+        let (mut sums, mut weights) = ([[0.0; 2]; S], [[0.0; 2]; CHUNK]);
+        let mut tap = 0;
+        while tap < taps {
+            unroll!(t in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                let row = tap + t as u32;
+                weights[t] = if row < taps {
+                    self.weights.load((row * row_of_weights + point) as usize)
+                } else {
+                    [0.0; 2]
+                };
+            });
+            let mut at = (first + tap * step).wrapping_sub(step);
+            // Loads are not moved to before a branch, so that no more rows than these take registers.
+            unroll!(part in 0 1 2 {
+                if part * PART < rows(S) && (part * PART) as u32 + tap < rows_of_all {
+                    unroll!(i in 0 1 2 3 4 5 6 7 8 {
+                        let u = part * PART + i;
+                        if u < rows(S) {
+                            at = at.wrapping_add(step);
+                            let at = at.min(last);
+                            let x = if ALIGNED {
+                                let [a, b] = self.numbers.words(at);
+                                decoder.decode(a, b)
+                            } else {
+                                I::two(&self.numbers, at)
+                            };
+                            unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
+                                if s < S && u >= s && u - s < CHUNK {
+                                    let weight = weights[(u + CHUNK - s) % CHUNK];
+                                    unroll!(c in 0 1 { sums[s][c] = fma(weight[c], x[c], sums[s][c]); });
+                                }
+                            });
+                        }
+                    });
+                }
+            });
+            tap += CHUNK as u32;
+        }
+        if ALIGNED {
+            let scale = f32::from_bits((127 + bits) << 23);
+            unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 { if s < S { sums[s][1] *= scale; } });
+        }
+        sums
+    }
+}
