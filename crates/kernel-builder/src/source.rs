@@ -247,7 +247,8 @@ fn modules_elsewhere(path: &Path) -> Result<Vec<PathBuf>, BuildError> {
     let lines = text.lines().map(str::trim);
     let pairs = lines.clone().zip(lines.skip(1));
     let declared = pairs.filter(|(attribute, _)| ELSEWHERE.contains(attribute)).filter_map(|(_, line)| {
-        let name = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')?;
+        let (visibility, name) = line.strip_suffix(';')?.split_once("mod ")?;
+        ["", "pub ", "pub(crate) ", "pub(super) "].contains(&visibility).then_some(())?;
         Some([below.join(name), below.join(format!("{name}.rs"))])
     });
     Ok(declared.flatten().collect())
@@ -360,6 +361,8 @@ mod tests {
             "pub mod inner;",
             "#[cfg(not(target_arch = \"nvptx64\"))]",
             "pub mod twin;",
+            "#[cfg(not(target_arch = \"nvptx64\"))]",
+            "pub(crate) mod other;",
             "#[cfg(test)]",
             "mod tests;",
             "#[cfg(target_arch = \"nvptx64\")]",
@@ -367,12 +370,11 @@ mod tests {
         ];
         std::fs::write(folder.join("src/lib.rs"), lines.join("\n")).unwrap();
         std::fs::create_dir(folder.join("src/twin")).unwrap();
-        for file in ["twin/mod.rs", "twin/part.rs", "tests.rs", "asm.rs", "twins.rs"] {
+        for file in ["twin/mod.rs", "twin/part.rs", "other.rs", "tests.rs", "asm.rs", "twins.rs"] {
             std::fs::write(folder.join("src").join(file), "").unwrap();
         }
-        for (file, counts) in
-            [("twin/mod.rs", false), ("twin/part.rs", false), ("tests.rs", false), ("asm.rs", true), ("twins.rs", true)]
-        {
+        let elsewhere = ["twin/mod.rs", "twin/part.rs", "other.rs", "tests.rs"].map(|file| (file, false));
+        for (file, counts) in elsewhere.into_iter().chain([("asm.rs", true), ("twins.rs", true)]) {
             let before = hash();
             std::fs::write(folder.join("src").join(file), "fn changed() {}").unwrap();
             assert_eq!(hash() != before, counts, "{file}");

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::{Random, warp};
 use fringes_device::mma::*;
-use fringes_device::tensor_core::{AMPERE, Accumulator, Factor, HOPPER, dot, error_bound};
+use fringes_device::tensor_core::{AMPERE, Accumulator, COLUMNS, Factor, HOPPER, ROWS, dot, error_bound, products};
 use half::{bf16, f16};
 
 /// Three matrices of small integers: `A` (16 x k), `B` (k x 8), `C` (16 x 8), by rows.
@@ -194,6 +194,50 @@ fn sums_with_infinities_and_nan() {
     assert_eq!(sum(HOPPER, &[inf], &[1.0], -inf).to_bits(), 0x7fff_ffff);
     assert_eq!(sum(HOPPER, &[1.0], &[1.0], f32::NAN).to_bits(), 0x7fff_ffff);
     assert_eq!(sum(HOPPER, &[60000.0; 2], &[60000.0; 2], f32::MAX), f32::MAX);
+}
+
+#[test]
+fn products_of_matrices_are_those_of_each_row_and_column() {
+    let mut random = Random(31);
+    for round in 0..400 {
+        let (architecture, k) = ([AMPERE, HOPPER][round % 2], [4, 8, 16][round / 2 % 3]);
+        for factor in [Factor::F16, Factor::BF16, Factor::TF32] {
+            for accumulator in [Accumulator::F32, Accumulator::F16] {
+                // Numbers of a few exponents, of all, with zeros and subnormals, and now and then infinities and NaN.
+                let few = round % 5 < 3;
+                let mut bits = |wide: bool, significand: u32, exponents: u32, middle: u32| {
+                    let exponent = match random.below(24) {
+                        0 => 0,
+                        1 if round % 7 == 0 && random.below(40) == 0 => exponents,
+                        _ if few => middle - 4 + random.below(9),
+                        _ => random.below(exponents),
+                    };
+                    let fraction = if random.below(8) == 0 { 0 } else { random.word() & ((1 << significand) - 1) };
+                    let word = (random.word() & 1) << if wide { 31 } else { 15 } | exponent << significand | fraction;
+                    if random.below(16) == 0 { 0 } else { word }
+                };
+                let mut factors = |n: usize| -> Vec<u32> {
+                    let of = |bits: &mut dyn FnMut(bool, u32, u32, u32) -> u32| match factor {
+                        Factor::F16 => bits(false, 10, 31, 15),
+                        Factor::BF16 => bits(false, 7, 255, 127),
+                        Factor::TF32 => bits(true, 23, 255, 127),
+                    };
+                    (0..n).map(|_| of(&mut bits)).collect()
+                };
+                let (a, b) = (factors(ROWS * k), factors(COLUMNS * k));
+                let c: [u32; ROWS * COLUMNS] = std::array::from_fn(|_| match accumulator {
+                    Accumulator::F32 => bits(true, 23, 255, 127),
+                    Accumulator::F16 => bits(false, 10, 31, 15),
+                });
+                let found = products(architecture, factor, accumulator, &a, &b, &c);
+                for (i, (&found, &c)) in found.iter().zip(&c).enumerate() {
+                    let (a, b) = (&a[i / COLUMNS * k..][..k], &b[i % COLUMNS * k..][..k]);
+                    let expected = dot(architecture, factor, accumulator, a, b, c);
+                    assert_eq!(found, expected, "{factor:?} {accumulator:?}, {k} terms: {a:x?} {b:x?} {c:x}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
