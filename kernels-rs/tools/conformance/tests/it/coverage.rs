@@ -2,7 +2,7 @@
 //! `intrinsic!` blocks, and the rows of macros that make such blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fringes_device::layout::atoms::matrix::{MOVES, MOVMATRIX};
 use fringes_device::layout::atoms::mma::MMAS;
@@ -180,12 +180,16 @@ fn intrinsics_of(source: &str) -> BTreeSet<String> {
     names
 }
 
+/// Files of a folder and of those in it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
 /// Intrinsics of `fringes-device`.
 fn intrinsics() -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../device/src");
     let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../device/src")) {
         if path.extension().is_some_and(|extension| extension == "rs")
             && path.file_name().is_none_or(|name| name != "intrinsic.rs")
         {
