@@ -89,11 +89,13 @@ impl Passes {
         self.radices.iter().rev().fold(0, |packed, &radix| packed << 4 | (radix as u64 - 1))
     }
 
-    /// Bytes of shared memory for `slots` spectra.
+    /// Bytes of shared memory for `slots` spectra; `usize::MAX` for more than [`MOST_SLOTS`].
     pub fn shared_bytes(&self, slots: usize) -> usize {
-        // Of at most 2^14 points, which fit 32 bits.
-        let of_slots = |slots| one_pass::shared_bytes(self.points as u32, slots) as usize;
-        u32::try_from(slots).ok().filter(|&slots| slots <= 1 << 14).map_or(usize::MAX, of_slots)
+        // More are no job's, and those fit 32 bits.
+        if slots > MOST_SLOTS {
+            return usize::MAX;
+        }
+        one_pass::shared_bytes(self.points as u32, slots as u32) as usize
     }
 
     /// Most spectra of a job that `bytes` bytes of shared memory hold; 0 if there is no room for one.
