@@ -252,7 +252,7 @@ impl Data {
         let mut launch = |out: &mut Buffer<u8>| {
             let samples = self.samples.view().cast::<u32>()?;
             let (out, saturated) = (out.view_mut(), saturated.view_mut());
-            let jobs = JobTable { words: table.view(), count: all.len() };
+            let jobs = JobTable { words: table.view(), count: all.len(), after: None };
             match case.format {
                 FrameFormat::Int4 => kernel.launch(&stream, samples, jobs, place, seed, out, saturated),
                 FrameFormat::Int8 => kernel.launch(&stream, samples, jobs, place, seed, out.cast::<u16>()?, saturated),

@@ -251,7 +251,7 @@ impl Data {
         let mut out = Buffer::<u8>::zeroed(&stream, 2 * values)?;
         let mut saturated = Buffer::<u32>::zeroed(&stream, INPUTS)?;
         let mut launch = |out: &mut Buffer<u8>| {
-            let jobs = JobTable { words: table.view(), count: all.len() };
+            let jobs = JobTable { words: table.view(), count: all.len(), after: None };
             kernels.launch(&stream, &self.samples, jobs, place, out, &mut saturated)
         };
         launch(&mut out).map_err(End::failed)?;

@@ -120,7 +120,7 @@ impl Engines {
         saturated: &mut Buffer<u32>,
         work: &Work,
     ) -> Result<(), ChannelizerError> {
-        let jobs = JobTable { words: work.jobs.view(), count: work.count };
+        let jobs = JobTable { words: work.jobs.view(), count: work.count, after: None };
         let (samples, out) = (samples.cast::<u32>()?, out.view_mut().cast::<u16>()?);
         self.f_engine.launch(stream, samples, jobs, work.place, Some(SEED), out, saturated.view_mut())
     }

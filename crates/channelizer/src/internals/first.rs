@@ -168,7 +168,7 @@ impl First {
 
 #[cfg(test)]
 mod tests {
-    use fringes_types::ChunkFormat;
+    use fringes_types::{ChunkFormat, SampleFormat};
 
     use super::*;
 
@@ -193,6 +193,13 @@ mod tests {
         }
         assert_eq!(name(&plan(4, (1, 1)), 13), "strided_integers_r8");
         assert_eq!(name(&plan(4, (32, 27)), 16), "strided_integers_r8");
+        for (format, expected) in
+            [(SampleFormat::Float16, "strided_f16_r8"), (SampleFormat::Float32, "strided_floats_r8")]
+        {
+            let numbers = Numbers::of(ChunkFormat::Typed { format, complex: false }).unwrap();
+            let (plan, shape) = (plan(4, (32, 27)), Shape::new(512).unwrap());
+            assert_eq!(First::new(&plan, &shape, numbers, 227 << 10).unwrap().name(&shape, 4), expected);
+        }
         // An A100 has 163 KiB.
         let long = Channelizer::real(8192).taps(17).build().unwrap();
         assert_eq!(name(&long, 10), "columns_b10_m2_r16");

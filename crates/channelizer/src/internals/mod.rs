@@ -38,7 +38,7 @@ pub use filter::{FilterKernels, FilterShape};
 pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use launches::LaunchBytes;
 pub use one_pass::OnePassKernels;
-pub use passes::{FrameFormat, JobTable, Place, Shares};
+pub use passes::{After, FrameFormat, JobTable, Place, Shares};
 pub use run::{JobLength, Periods, RUN_PIECES, RUN_WORDS, Run, RunSizes};
 pub use tensor::TensorKernels;
 pub use two_pass::TwoPassKernels;

@@ -185,7 +185,7 @@ impl OnePassKernels {
     ) -> Result<(), ChannelizerError> {
         let Sources { chunk, held } = samples;
         let Targets { given, next } = out;
-        let JobTable { words: jobs, count } = jobs;
+        let JobTable { words: jobs, count, after } = jobs;
         let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());
         if actual < expected {
             return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
@@ -193,6 +193,7 @@ impl OnePassKernels {
         if count == 0 {
             return Ok(());
         }
+        after.map_or(Ok(()), |after| after.hold(stream, count))?;
         let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = self.passes.shared_bytes(self.slots) as u32;
         let config = LaunchConfig::new([count as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(shared);

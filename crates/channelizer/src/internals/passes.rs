@@ -2,10 +2,10 @@
 //! plans and launches, gains, and the workspace between the passes.
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{Buffer, BufferView, Device, GpuError, KernelElement, Stream};
+use fringes_gpu::{Buffer, BufferView, Device, Event, GpuError, KernelElement, Stream};
 use num_complex::Complex64;
 
-use super::shape::Shape;
+use super::shape::{JOBS, Shape};
 use super::{JOB_PIECES, tables};
 use crate::{Channelizer, ChannelizerError};
 
@@ -88,6 +88,24 @@ pub struct JobTable<'a> {
     pub words: BufferView<'a, [u32; 4]>,
     /// How many of them are run.
     pub count: usize,
+    /// What some of them wait for.
+    pub after: Option<After<'a>>,
+}
+
+/// What jobs wait for that read what is held: it is moved beside the launches of those before.
+#[derive(Debug, Clone, Copy)]
+pub struct After<'a> {
+    /// Jobs before these do not wait.
+    pub ready: usize,
+    /// Recorded behind what is moved.
+    pub moved: &'a Event,
+}
+
+impl After<'_> {
+    /// Has a stream wait before a launch of jobs up to one, if it is to.
+    pub(super) fn hold(&self, stream: &Stream, end: usize) -> Result<(), GpuError> {
+        if end > self.ready { stream.wait(self.moved) } else { Ok(()) }
+    }
 }
 
 impl JobTable<'_> {
@@ -204,10 +222,11 @@ impl<T: KernelElement> Workspace<T> {
     }
 
     /// Runs launches, first group and number of groups of each: every second one in the lane beside `stream`, which
-    /// waits for it in the end.
+    /// waits for it in the end. Those with jobs that wait come after what these wait for.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
+        after: Option<After<'_>>,
         launches: impl ExactSizeIterator<Item = (usize, usize)>,
         mut launch: impl FnMut(&Stream, &mut Buffer<T>, usize, usize) -> Result<(), ChannelizerError>,
     ) -> Result<(), ChannelizerError> {
@@ -218,7 +237,9 @@ impl<T: KernelElement> Workspace<T> {
         }
         let queued = launches.enumerate().try_for_each(|(index, (first, groups))| {
             let lane = index % LANES;
-            launch([stream, beside][lane], &mut self.points[lane], first, groups)
+            let stream = [stream, beside][lane];
+            after.map_or(Ok(()), |after| after.hold(stream, (first + groups) * JOBS))?;
+            launch(stream, &mut self.points[lane], first, groups)
         });
         if both {
             stream.wait_for(beside)?;

@@ -77,9 +77,9 @@ impl Strided {
         Self::new(plan, shape, Numbers { bits: 32, parts, floats: true, little_endian: false })
     }
 
-    /// Whether numbers are kept as f16.
+    /// Whether numbers are kept as f16, which has them exactly.
     fn halves(&self) -> bool {
-        !self.numbers.floats && self.numbers.bits <= HALF_BITS
+        self.numbers.bits <= if self.numbers.floats { 16 } else { HALF_BITS }
     }
 
     /// Whether samples are complex.
@@ -89,7 +89,7 @@ impl Strided {
 
     /// Bytes that a point is kept in.
     fn word(&self) -> usize {
-        if self.numbers.floats { 8 } else { 4 }
+        if self.numbers.bits > 16 { 8 } else { 4 }
     }
 
     /// Bytes of shared memory of a block.
@@ -109,7 +109,8 @@ impl Strided {
     /// Name of the kernel.
     pub fn name(&self) -> String {
         let kind = match (self.halves(), self.numbers.floats) {
-            (true, _) => "b12",
+            (true, false) => "b12",
+            (true, true) => "f16",
             (false, true) => "floats",
             (false, false) => "integers",
         };

@@ -188,7 +188,7 @@ impl TensorKernels {
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
         let jobs_of_launch = jobs.checked()?;
-        let JobTable { words: jobs, count } = jobs;
+        let JobTable { words: jobs, count, after } = jobs;
         if count == 0 {
             return Ok(());
         }
@@ -209,7 +209,7 @@ impl TensorKernels {
             FastSamples::Real { .. } => self.ahead,
             samples => samples.integer_bits(),
         };
-        workspace.run(stream, launches, |stream, points, first_group, groups| {
+        workspace.run(stream, after, launches, |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
                 held,

@@ -198,7 +198,7 @@ impl TwoPassKernels {
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
         let jobs_of_launch = jobs.checked()?;
-        let JobTable { words: jobs, count } = jobs;
+        let JobTable { words: jobs, count, after } = jobs;
         if count == 0 {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl TwoPassKernels {
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
         let launches = self.shape.launches(count.div_ceil(JOBS));
         let ([a, b, c, d, e], told) = self.first_kernel.told();
-        workspace.run(stream, launches, |stream, points, first_group, groups| {
+        workspace.run(stream, after, launches, |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
                 held,

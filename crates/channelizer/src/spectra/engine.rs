@@ -4,7 +4,6 @@
 //! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is
 //! held between chunks grows when it has to.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use fringes_backend::{DeviceArray, DeviceError, DeviceSamples, MemoryNeed, TurnRing, Uploader};
@@ -14,7 +13,7 @@ use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 
 use super::frames::{Ahead, Need, Queued};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
-use super::runs::{Places, Runs};
+use super::runs::{Places, Runs, Together};
 use super::seam::{ChunkRows, MOST_MORE, Seam, Step, pad_bits};
 use super::statistics::DeviceStatistics;
 use super::tables::{TABLES, Tables, Written};
@@ -50,9 +49,20 @@ pub struct GpuEngine<Q: FrameSample> {
     uploader: Uploader,
     /// Statistics of samples, beside their spectra.
     counting: Stream,
+    moving: Moving,
     tables: Tables,
     /// Where frames are written, if not to memory of the pool.
     ring: Option<TurnRing<Q>>,
+}
+
+/// Where samples that are held are moved: beside the spectra that do not need them.
+#[derive(Debug)]
+struct Moving {
+    /// Blocks of others do not keep it from beginning.
+    stream: Stream,
+    /// Behind what it waits for, and behind what it moves.
+    before: Event,
+    moved: Event,
 }
 
 /// The kernel, and what it was loaded for.
@@ -69,7 +79,7 @@ pub struct Prepared<Q: FrameSample> {
     frames: Need<Q>,
     step: Step,
     /// Jobs of each launch, and where their values lie.
-    launches: Vec<(Range<usize>, Place)>,
+    launches: Vec<(Together, Place)>,
     tables: Written,
     kernels: Arc<Kernels>,
 }
@@ -111,6 +121,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
             ahead: None,
             uploader: Uploader::new(&stream),
             counting: device.new_stream()?,
+            moving: Moving {
+                stream: device.new_urgent_stream()?,
+                before: device.new_untimed_event()?,
+                moved: device.new_untimed_event()?,
+            },
             tables: Tables::new(device)?,
             ring: None,
             stream,
@@ -287,8 +302,13 @@ impl<Q: FrameSample> GpuEngine<Q> {
         }
 
         let length = kernels.job_length();
-        let runs = Runs::new(work, &Places { chunk, given, next, length });
-        let (jobs, complete) = runs.jobs();
+        // Unless frames that come next lie in another order than those that are complete.
+        let one_launch = given.place() == next.place() || work.batch.frames == 0;
+        let next_waits = frames.zeroes_counts(work, self.ahead.as_ref());
+        let runs = Runs::new(work, &Places { chunk, given, next, length, one_launch, next_waits });
+        let places = if one_launch { [next.place(); 2] } else { [given.place(), next.place()] };
+        let launches = runs.launches().iter().cloned().zip(places).collect();
+        let jobs = runs.jobs();
         let seam = if advance.anew { self.seam.begin(chunk.first) } else { self.seam.clone() };
         let read: Vec<i64> = runs.read(inputs.len()).into_iter().map(|end| chunk.first + end).collect();
         let step = seam.step(chunk, &advance.keep, &read);
@@ -302,12 +322,6 @@ impl<Q: FrameSample> GpuEngine<Q> {
         }
         let spans = step.spans(&seam, chunk, row_bits);
 
-        // One launch, unless frames that come next lie in another order than those that are complete.
-        let launches = if given.place() == next.place() || work.batch.frames == 0 {
-            vec![(0..jobs, next.place())]
-        } else {
-            vec![(0..complete, given.place()), (complete..jobs, next.place())]
-        };
         let sizes = RunSizes {
             frame: work.settings.spectra_per_frame as u32,
             length,
@@ -381,23 +395,31 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let sent = self.tables.sent(&tables)?;
         let zeros = frames.zeros().unwrap_or_else(|| self.no_counts.view_mut());
         let held = (now.view_mut(), later.view_mut());
-        self.samples.move_rows(stream, chunk, held, tables.rows(), sent.pieces, zeros)?;
+        let Moving { stream: moving, before, moved } = &self.moving;
+        before.record(stream)?;
+        moving.wait(before)?;
+        let queued = self.samples.move_rows(moving, chunk, held, tables.rows(), sent.pieces, zeros);
+        moved.record(moving)?;
+        queued?;
         let none = || -> Result<Queued<Q>, ChannelizerError> {
             Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
         };
         let (mut no_given, mut no_next) = (none()?, none()?);
         let ring = || self.ring.as_ref().map(|ring| ring.memory_on(&self.device)).transpose();
         let mut in_ring = (ring()?, ring()?);
-        for (part, place) in &launches {
+        let queued = launches.iter().try_for_each(|(part, place)| {
             let samples = Sources { chunk, held: now.view() };
             let mut given = target(frames.given.as_mut().unwrap_or(&mut no_given));
             let mut next = target(frames.next.as_mut().map_or(&mut no_next, Ahead::values));
             if let (Some(values), Some(values_next)) = (&mut in_ring.0, &mut in_ring.1) {
                 (given.values, next.values) = (values.view_mut(), values_next.view_mut());
             }
-            let (jobs, dither) = (sent.part(part)?, work.settings.dither);
-            kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })?;
-        }
+            let (jobs, dither) = (sent.part(part, Some(moved))?, work.settings.dither);
+            kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })
+        });
+        // Also of a chunk that failed: what is moved is given back in the order of the stream.
+        stream.wait(moved)?;
+        queued?;
         self.tables.read_queued(stream)?;
         self.rows.swap(0, 1);
         self.seam = step.next;

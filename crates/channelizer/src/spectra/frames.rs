@@ -92,6 +92,12 @@ impl<Q: FrameSample> Need<Q> {
         self.zeros
     }
 
+    /// Whether counts of frames that come next become zeros with what is moved: jobs of them wait for it.
+    pub(super) fn zeroes_counts(&self, work: &Work<'_>, ahead: Option<&Ahead<Q>>) -> bool {
+        let goes_on = work.batch.frames == 0 && work.batch.filled > 0 && ahead.is_some();
+        self.next.is_some() && !goes_on
+    }
+
     /// How frames that are complete will lie, and those that come next.
     pub(super) fn orders(&self, work: &Work<'_>, ahead: Option<&Ahead<Q>>) -> (Order, Order) {
         let order = |frames: usize| work.settings.order(work.timeline.inputs, frames);
@@ -109,6 +115,7 @@ impl<Q: FrameSample> Need<Q> {
     ) -> Result<FrameBuffers<Q>, ChannelizerError> {
         let (batch, inputs) = (&work.batch, work.timeline.inputs.len());
         let (given_order, next_order) = self.orders(work, ahead.as_ref());
+        let fresh = self.zeroes_counts(work, ahead.as_ref());
         let mut ahead = ahead.filter(|_| batch.filled > 0);
         let old_order = ahead.as_ref().map(|ahead| work.settings.order(work.timeline.inputs, ahead.frames));
         let zeros = self.zeros;
@@ -137,11 +144,9 @@ impl<Q: FrameSample> Need<Q> {
             None if batch.frames > 0 => ahead.take().map(|ahead| ahead.values),
             None => None,
         };
-        let mut fresh = false;
         let next = match self.next {
             Some(mut next) => {
                 let old = ahead.as_ref().filter(|_| batch.frames == 0);
-                fresh = old.is_none();
                 if !fresh {
                     next.1.view_mut().zero(stream)?;
                 }

@@ -11,7 +11,10 @@
 //! ```
 //!
 //! A run whose first window begins before the chunk reads what is held, and the head of the chunk behind it: it has a
-//! single job. Runs of an antenna's polarisations begin and end together, and their jobs take turns.
+//! single job. Its job comes after those of all antennas that read the chunk where it is, as these need not wait until
+//! that head is moved. Runs of an antenna's polarisations begin and end together, and their jobs take turns.
+
+use std::ops::Range;
 
 use fringes_types::Inputs;
 use rayon::prelude::*;
@@ -25,14 +28,14 @@ use crate::internals::{HELD, Job, JobLength, NEXT, Run};
 /// Inputs from which on threads share the work of making runs.
 const PARALLEL: usize = 1 << 7;
 
-/// A chunk's runs, of one launch, before it is known where what is held lies.
+/// A chunk's runs, before it is known where what is held lies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Runs {
     /// Those that read the chunk are complete; of the others, `first_bit` is the sample, counted from the chunk's
-    /// first one. Jobs of frames that are complete come first.
+    /// first one.
     runs: Vec<Run>,
-    /// Jobs of frames that are complete, and all.
-    complete: usize,
+    /// Jobs of each launch.
+    launches: Vec<Together>,
     jobs: usize,
     /// Samples of the window of a spectrum, and from one to the next.
     window: i64,
@@ -47,42 +50,75 @@ pub(super) struct Places {
     pub(super) next: Order,
     /// Spectra of jobs.
     pub(super) length: JobLength,
+    /// Whether all jobs are one launch; else those of frames that are complete are one, and the others.
+    pub(super) one_launch: bool,
+    /// Whether jobs of frames that come next wait until their counts are zeros.
+    pub(super) next_waits: bool,
+}
+
+/// Jobs of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Together {
+    pub(super) jobs: Range<usize>,
+    /// So many of them, the first ones, need nothing that is moved before spectra are made.
+    pub(super) ready: usize,
 }
 
 /// Runs of an antenna, and how many jobs they have.
 type Counted = (Vec<Run>, usize);
+
+/// Those that read the chunk where it is, and those that read what is held.
+type Parted = [Counted; 2];
 
 impl Runs {
     /// The runs of a chunk.
     pub(super) fn new(work: &Work<'_>, places: &Places) -> Self {
         let inputs = work.timeline.inputs;
         let of_antenna = |antenna: usize| OfAntenna::new(work, places, inputs, antenna).both();
-        let made: Vec<[Counted; 2]> = if inputs.len() < PARALLEL {
+        let made: Vec<[Parted; 2]> = if inputs.len() < PARALLEL {
             (0..inputs.antennas()).map(of_antenna).collect()
         } else {
             (0..inputs.antennas()).into_par_iter().map(of_antenna).collect()
         };
         let plan = &work.timeline.plan;
         let mut all = Self { window: plan.window_samples() as i64, stride: plan.stride() as i64, ..Self::default() };
-        let (given, next): (Vec<Counted>, Vec<Counted>) = made.into_iter().map(|[given, next]| (given, next)).unzip();
-        all.add(given);
-        all.complete = all.jobs;
-        all.add(next);
+        // Of frames that are complete, then of those that come next; of each those that are ready first.
+        let parts: Vec<[Counted; 4]> = made.into_iter().map(|[[a, b], [c, d]]| [a, b, c, d]).collect();
+        let launches: &[&[usize]] = match (places.one_launch, places.next_waits) {
+            (true, false) => &[&[0, 2, 1, 3]],
+            (true, true) => &[&[0, 1, 2, 3]],
+            (false, _) => &[&[0, 1], &[2, 3]],
+        };
+        let ready = |part: usize| part == 0 || part == 2 && !places.next_waits;
+        for launch in launches {
+            let first = all.jobs;
+            let mut count = 0;
+            for &part in *launch {
+                parts.iter().for_each(|of_antenna| all.add(&of_antenna[part]));
+                if ready(part) {
+                    count = all.jobs - first;
+                }
+            }
+            all.launches.push(Together { jobs: first..all.jobs, ready: count });
+        }
         all
     }
 
     /// Puts runs behind those that are there.
-    fn add(&mut self, of_antennas: Vec<Counted>) {
-        for (runs, jobs) in of_antennas {
-            let before = self.jobs as u32;
-            self.runs.extend(runs.into_iter().map(|run| Run { first: run.first.wrapping_add(before), ..run }));
-            self.jobs += jobs;
-        }
+    fn add(&mut self, (runs, jobs): &Counted) {
+        let before = self.jobs as u32;
+        self.runs.extend(runs.iter().map(|run| Run { first: run.first.wrapping_add(before), ..*run }));
+        self.jobs += jobs;
     }
 
-    /// Jobs that are made of them, and how many of these are of frames that are complete: the first ones.
-    pub(super) fn jobs(&self) -> (usize, usize) {
-        (self.jobs, self.complete)
+    /// Jobs that are made of them.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs
+    }
+
+    /// Jobs of each launch.
+    pub(super) fn launches(&self) -> &[Together] {
+        &self.launches
     }
 
     /// The sample after the last one that jobs of each input read of what is held and what is behind it, counted from
@@ -159,7 +195,7 @@ impl<'a> OfAntenna<'a> {
     }
 
     /// Runs of frames that are complete, and of those that come next.
-    fn both(mut self) -> [Counted; 2] {
+    fn both(mut self) -> [Parted; 2] {
         let batch = &self.work.batch;
         let all = batch.spectra;
         let given = (batch.frames * self.work.settings.spectra_per_frame).saturating_sub(batch.filled).min(all);
@@ -167,21 +203,24 @@ impl<'a> OfAntenna<'a> {
     }
 
     /// Runs of some spectra, which are all of frames that are complete or of the one that is not.
-    fn runs(&mut self, begin: usize, end: usize) -> Counted {
-        let (mut runs, mut jobs, mut time) = (Vec::new(), 0, begin);
+    fn runs(&mut self, begin: usize, end: usize) -> Parted {
+        let (mut parts, mut time) = (Parted::default(), begin);
         while time < end {
             let (spectra, frames) = self.together(time, end);
             let of_all = self.places.length.jobs(self.spectrum(time), spectra) * frames;
             let apart = self.pols.iter().filter(|pol| pol.present).count();
+            // Polarisations of which one reads what is held do so together: they are single jobs.
+            let held = (0..self.pols.len()).any(|pol| self.pols[pol].present && self.start(pol, time) < 0);
+            let (runs, jobs) = &mut parts[usize::from(held)];
             for (rank, pol) in (0..self.pols.len()).filter(|&pol| self.pols[pol].present).enumerate() {
                 let Some((job, turn)) = self.job(pol, time, spectra) else { continue };
-                let (first, apart) = ((jobs + rank) as u32, apart as u32);
+                let (first, apart) = ((*jobs + rank) as u32, apart as u32);
                 runs.push(Run { job, first, apart, frames: frames as u32, turn });
             }
-            jobs += apart * of_all;
+            *jobs += apart * of_all;
             time += spectra * frames;
         }
-        (runs, jobs)
+        parts
     }
 
     /// Number of a spectrum of the chunk.
@@ -287,14 +326,19 @@ mod tests {
     fn every_present_spectrum_is_in_one_job_that_says_what_the_timeline_says() {
         // Jobs that begin anywhere, and frames that jobs' blocks do not divide, do, and that are one job.
         let mut most_frames = 0;
-        for (spf, most, block) in [(5, 6, 3), (6, 4, 2), (6, 6, 3), (7, 1, 1)] {
-            most_frames = most_frames.max(check(spf, JobLength { most, block }));
+        for (spf, most, block, launches) in [
+            (5, 6, 3, (true, false)),
+            (6, 4, 2, (false, false)),
+            (6, 6, 3, (true, true)),
+            (7, 1, 1, (false, true)),
+        ] {
+            most_frames = most_frames.max(check(spf, JobLength { most, block }, launches));
         }
         assert!(most_frames > 20, "{most_frames}");
     }
 
     /// Checks jobs of chunks with gaps and delays; most frames of a run.
-    fn check(spf: usize, length: JobLength) -> u32 {
+    fn check(spf: usize, length: JobLength, (one_launch, next_waits): (bool, bool)) -> u32 {
         let inputs = Inputs::new(2, 2).unwrap();
         let plan = Channelizer::real(8).taps(3).build().unwrap();
         let bits = 10;
@@ -315,7 +359,7 @@ mod tests {
             ring: None,
         };
 
-        let (mut first, mut seen, mut anew_once, mut frames_of_a_run) = (1000u64, 0, false, 0);
+        let (mut first, mut seen, mut anew_once, mut frames_of_a_run, mut readied) = (1000u64, 0, false, 0, 0);
         for (times, gaps) in
             [(300, true), (7, true), (1, true), (400, true), (90, false), (1000, true), (9000, false), (9000, false)]
         {
@@ -343,9 +387,9 @@ mod tests {
             let order = settings.order(inputs, batch.frames.max(1));
             let chunk = ChunkRows { first: first as i64, times, sample_bits: bits.into(), row_bits: 1 << 20 };
             let work = Work { settings: &settings, timeline: &timeline, advance: &advance, batch };
-            let places = Places { chunk, given: order, next: order, length };
+            let places = Places { chunk, given: order, next: order, length, one_launch, next_waits };
             let runs = Runs::new(&work, &places);
-            let (read, (all, complete)) = (runs.read(4), runs.jobs());
+            let (read, all, launches) = (runs.read(4), runs.jobs(), runs.launches().to_vec());
             // Held samples are said by their numbers.
             let runs = runs.place(|input, sample| (1 << 40) + ((input as u64) << 32) + (sample + (1 << 20)) as u64);
             let sizes = RunSizes { frame: spf as u32, length, spectrum_bits: 160, periods: order.periods(), inputs: 4 };
@@ -359,17 +403,20 @@ mod tests {
             }
             frames_of_a_run = runs.iter().map(|run| run.frames).fold(frames_of_a_run, u32::max);
             let jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
-            assert!(jobs.iter().take(complete).all(|job| job.flags & NEXT == 0));
-            assert!(jobs.iter().skip(complete).all(|job| job.flags & NEXT != 0));
+            let waits = |job: &Job| job.flags & HELD != 0 || (next_waits && job.flags & NEXT != 0);
+            for (index, Together { jobs: of, ready }) in launches.iter().enumerate() {
+                let of = &jobs[of.clone()];
+                assert!(!of[..*ready].iter().any(waits), "jobs that wait come last");
+                readied += ready;
+                assert!(one_launch || of.iter().all(|job| (job.flags & NEXT != 0) == (index == 1)));
+            }
+            assert_eq!(launches.len(), if one_launch { 1 } else { 2 });
+            assert!(launches.iter().flat_map(|launch| launch.jobs.clone()).eq(0..all));
             let flags = advance.flags();
             let mut covered = Array2::from_elem((advance.spectra, 4), 0);
-            let mut last = (0, 0);
             for job in jobs {
                 assert!(job.spectra >= 1 && job.spectra as usize <= length.most(job.spectrum));
                 assert!(job.time + job.spectra <= spf as u32, "jobs end with their frame");
-                let antenna = (job.flags & NEXT, job.input / 2);
-                assert!(antenna >= last, "antennas follow each other");
-                last = antenna;
                 let input = job.input as usize;
                 let held = job.flags & HELD != 0;
                 for s in 0..job.spectra as usize {
@@ -405,7 +452,7 @@ mod tests {
             timeline.commit(advance);
             first += times as u64;
         }
-        assert!(seen > 2000 && anew_once);
+        assert!(seen > 2000 && anew_once && readied > 300, "{seen} {readied}");
         frames_of_a_run
     }
 }

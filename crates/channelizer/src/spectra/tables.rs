@@ -13,9 +13,10 @@ use std::ops::Range;
 use fringes_backend::{DeviceError, Staging};
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Event, PinnedBuffer, Stream};
 
+use super::runs::Together;
 use crate::ChannelizerError;
 use crate::internals::samples::{RunPieces, RunTable, SPAN, SPAN_PIECES, SampleKernels, Span};
-use crate::internals::{JOB_PIECES, JobTable, RUN_WORDS, Run, RunSizes};
+use crate::internals::{After, JOB_PIECES, JobTable, RUN_WORDS, Run, RunSizes};
 
 /// Tables that may be on their way: so many chunks may be queued before the host waits for one to begin.
 pub(super) const TABLES: usize = 4;
@@ -155,11 +156,13 @@ pub(super) struct SentJobs<'a> {
 }
 
 impl<'a> SentJobs<'a> {
-    /// Some of them, for a launch.
-    pub(super) fn part(&self, part: &Range<usize>) -> Result<JobTable<'a>, ChannelizerError> {
+    /// Some of them, for a launch, of which those that are not ready wait for what is moved.
+    pub(super) fn part(&self, part: &Together, moved: Option<&'a Event>) -> Result<JobTable<'a>, ChannelizerError> {
+        let Together { jobs, ready } = part;
         let place = |job: usize| self.before + job * JOB_PIECES;
-        let words = self.pieces.slice(place(part.start)..place(part.end))?;
-        Ok(JobTable { count: part.len(), words })
+        let words = self.pieces.slice(place(jobs.start)..place(jobs.end))?;
+        let after = moved.map(|moved| After { ready: *ready, moved });
+        Ok(JobTable { words, count: jobs.len(), after })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::butterfly::{Eight, Four, Six, Sixteen, Ten, Twelve, Two};
 use crate::columns::Filter;
 use crate::half::Half;
 use crate::job::Launch;
-use crate::numbers::{Floats, Integers};
+use crate::numbers::{Halves, Integers, Singles};
 use crate::packed::Real;
 use crate::tf32::Wide;
 use crate::{between, columns, rows, strided};
@@ -260,7 +260,18 @@ pub mod strided_filter {
     }
 
     strided! {
-        "f16 and f32" Floats;
+        "f16" Halves;
+        strided_f16_r2 Half Two 3;
+        strided_f16_r4 Half Four 3;
+        strided_f16_r6 Half Six 3;
+        strided_f16_r8 Half Eight 3;
+        strided_f16_r10 Half Ten 2;
+        strided_f16_r12 Half Twelve 2;
+        strided_f16_r16 Half Sixteen 2;
+    }
+
+    strided! {
+        "f32" Singles;
         strided_floats_r2 Single Two 2;
         strided_floats_r4 Single Four 2;
         strided_floats_r6 Single Six 2;

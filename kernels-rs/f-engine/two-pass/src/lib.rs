@@ -8,7 +8,7 @@
 //! | `b8`, `b10`, `b12` | bits of a packed real sample ([`packed`]) |
 //! | `f16`, `tf32` of columns | factors that complex samples become: of f16 and 8 bits ([`half`]), of f32 and 16 bits ([`tf32`]) |
 //! | `real_f16`, `real_tf32` | the same of real samples of f16, of f32 and 16 bits |
-//! | `strided_b12`, `strided_integers`, `strided_floats` | spectra any number of points apart, and samples: of up to 12 bits, up to 16, f16 or f32 ([`strided`]) |
+//! | `strided_b12`, `strided_integers`, `strided_f16`, `strided_floats` | spectra any number of points apart, and samples: of up to 12 bits, up to 16, f16, f32 ([`strided`]) |
 //! | `m1`, `m2`, `m4` | up to 16, 32 or 64 taps of the filter ([`columns`]) |
 //! | `r2`, `r4`, `r8`, `r16` | points of the first digit of the transform, `R` |
 //! | `rows_1024`, `complex_1024` | channels, of real and of complex samples ([`rows`], [`complex`]) |

@@ -117,6 +117,55 @@ impl Source for Integers {
     }
 }
 
+/// f16, little-endian.
+pub struct Halves;
+
+impl Source for Halves {
+    const FINITE: bool = false;
+
+    #[inline(always)]
+    fn has(bits: u32, first_bit: u64) -> bool {
+        bits == 16 && first_bit.is_multiple_of(16)
+    }
+
+    #[inline(always)]
+    unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4] {
+        let bit = numbers.bit + index * 16;
+        let [a, b] = numbers.words(bit / 32);
+        let c = numbers.word(bit / 32 + 2);
+        four::halves(a, b, c, bit % 32)
+    }
+
+    #[inline(always)]
+    unsafe fn two(numbers: &Numbers, place: u32) -> [f32; 2] {
+        let [a, b] = numbers.words(place / 32);
+        two::halves(a, b, place)
+    }
+}
+
+/// f32, little-endian.
+pub struct Singles;
+
+impl Source for Singles {
+    const FINITE: bool = false;
+
+    #[inline(always)]
+    fn has(bits: u32, first_bit: u64) -> bool {
+        bits == 32 && first_bit.is_multiple_of(32)
+    }
+
+    #[inline(always)]
+    unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4] {
+        let word = numbers.bit / 32 + index;
+        [0, 1, 2, 3].map(|next| f32::from_bits(numbers.word(word + next)))
+    }
+
+    #[inline(always)]
+    unsafe fn two(numbers: &Numbers, place: u32) -> [f32; 2] {
+        numbers.words(place / 32).map(f32::from_bits)
+    }
+}
+
 /// f16 or f32, little-endian.
 pub struct Floats;
 

@@ -130,7 +130,7 @@ pub trait Kept {
     fn numbers(word: Self::Word) -> [f32; 2];
 }
 
-/// f16: of integers of up to 12 bits.
+/// f16: of integers of up to 12 bits, and of f16.
 pub struct Half;
 /// 16 bits of an integer: of integers of up to 16 bits, `x / 2^B` as the whole number `x 2^(16 - B)`.
 pub struct Whole;

@@ -13,8 +13,9 @@ use fringes_kernels_f_engine_two_pass::mixed_256::rows_mixed_256_f32;
 use fringes_kernels_f_engine_two_pass::mixed_512::rows_mixed_512_f32;
 use fringes_kernels_f_engine_two_pass::mixed_1024::rows_mixed_1024_f32;
 use fringes_kernels_f_engine_two_pass::strided_filter::{
-    strided_b12_r6, strided_b12_r8, strided_b12_r10, strided_b12_r12, strided_floats_r6, strided_floats_r10,
-    strided_floats_r12, strided_integers_r6, strided_integers_r10, strided_integers_r12,
+    strided_b12_r6, strided_b12_r8, strided_b12_r10, strided_b12_r12, strided_f16_r6, strided_f16_r10, strided_f16_r12,
+    strided_floats_r6, strided_floats_r10, strided_floats_r12, strided_integers_r6, strided_integers_r10,
+    strided_integers_r12,
 };
 
 use crate::case::{Case, Number, PAIR, run};
@@ -32,6 +33,10 @@ fn factors_of_three_and_five_are_the_references() {
         floats::check(&case, &run!(mixed case, strided_b12_r6, rows_mixed_32_f32, [f32; 2]));
         let case = plan(oversampling, Case { taps: 4, of_job: 7, ..Case::of(320, 12, Number::Int16) });
         floats::check(&case, &run!(mixed case, strided_integers_r10, rows_mixed_32_f32, [f32; 2]));
+        let case = plan(oversampling, Case { taps: 4, ..Case::of(384, 9, Number::Float16) });
+        floats::check(&case, &run!(mixed case, strided_f16_r6, rows_mixed_64_f32, [f32; 2]));
+        let case = plan(oversampling, Case { taps: 4, ..Case::of(320, 9, Number::Float16) });
+        floats::check(&case, &run!(mixed case, strided_f16_r10, rows_mixed_32_f32, [f32; 2]));
         let case = plan(oversampling, Case { taps: 4, ..Case::of(384, 9, Number::Float32(2.0)) });
         floats::check(&case, &run!(mixed case, strided_floats_r6, rows_mixed_64_f32, [f32; 2]));
     }
@@ -69,6 +74,8 @@ fn mixed_numbers_of_complex_samples_are_the_references() {
     let case = plan((1, 1), Case { taps: 2, ..Case::complex(5120, 2, Number::Float32(1e10)) });
     floats::check(&case, &run!(mixed case, strided_floats_r10, complex_mixed_512_f32, [f32; 2]));
     let case = plan((1, 1), one(Case { taps: 2, ..Case::complex(12_288, 1, Number::Float16) }));
+    floats::check(&case, &run!(mixed case, strided_f16_r12, complex_mixed_1024_f32, [f32; 2]));
+    let case = plan((1, 1), one(Case { taps: 2, ..Case::complex(12_288, 1, Number::Float32(1.0)) }));
     floats::check(&case, &run!(mixed case, strided_floats_r12, complex_mixed_1024_f32, [f32; 2]));
     let case = plan((1, 1), one(Case { taps: 2, ..Case::complex(12_288, 1, Number::Int16) }));
     floats::check(&case, &run!(mixed case, strided_integers_r12, complex_mixed_1024_f32, [f32; 2]));
