@@ -7,9 +7,10 @@
 //! to     |held held he:ch|unk chu|nk ....|      to_bit of a word; bits of the last word behind the end become anything
 //! ```
 //!
-//! A thread writes words of 32 bits, each of two words of a source, or of two sources. Samples of whole bytes keep
-//! their bytes' order, since only whole bytes move. The target is the held rows themselves, behind what is held, or
-//! those of the next chunk: one launch does all that a chunk asks for.
+//! A thread writes words of 32 bits, each of two words of a source, or of two sources; pieces of 16 bytes where a source
+//! and its target begin with one. Samples of whole bytes keep their bytes' order, since only whole bytes move. The
+//! target is the held rows themselves, behind what is held, or those of the next chunk: one launch does all that a chunk
+//! asks for.
 
 use fringes_device::arithmetic::shf_l_wrap_b32;
 use fringes_device::barrier::bar_sync_0;
@@ -59,7 +60,7 @@ unsafe fn bits(view: Global<u32>, bit: u64, count: u32) -> u32 {
 }
 
 impl Append {
-    /// Writes a block's tile.
+    /// Writes a block's tiles.
     ///
     /// # Safety
     /// All threads of the block call it. What spans write does not overlap, and none writes a word that another one
@@ -100,42 +101,74 @@ impl Append {
             return trap();
         }
         let first = (to_bit / 32) as usize;
-        let each = (WORDS * THREADS) as u64;
-        let mut ahead = tile as u64 * each;
+        let mut ahead = tile as u64 * EACH;
         while 32 * ahead < end {
-            let (at, behind) = (32 * ahead, 32 * (ahead + each));
-            // Nearly all tiles are of one source, a word behind their last one included.
+            let (at, behind) = (32 * ahead, 32 * (ahead + EACH));
+            // Nearly all that a block writes at a time is of one source, a word behind its last one included.
             if behind < held_bits {
-                whole_tile(held, held_bit + at, to, first + ahead as usize);
+                whole(held, held_bit + at, to, first + ahead as usize);
             } else if at >= held_bits && behind < end {
-                whole_tile(self.chunk, chunk_bit + (at - held_bits), to, first + ahead as usize);
+                whole(self.chunk, chunk_bit + (at - held_bits), to, first + ahead as usize);
             } else {
-                unroll!(i in 0 1 2 3 {
-                    let word = ahead + i as u64 * THREADS as u64 + tid_x() as u64;
+                let mut word = ahead + tid_x() as u64;
+                while word < ahead + EACH && 32 * word < end {
                     let at = 32 * word;
-                    if at < end {
-                        let left = end - at;
-                        let wanted = if left < 32 { left as u32 } else { 32 };
-                        // Bits of the word that are held.
-                        let kept = held_bits.saturating_sub(at);
-                        let kept = if kept < wanted as u64 { kept as u32 } else { wanted };
-                        let mut value = if kept > 0 { bits(held, held_bit + at, kept) } else { 0 };
-                        if kept < wanted {
-                            let from = chunk_bit + (at + kept as u64 - held_bits);
-                            let new = bits(self.chunk, from, wanted - kept);
-                            value = if kept > 0 {
-                                let low = u32::MAX >> kept;
-                                (value & !low) | new >> kept
-                            } else {
-                                new
-                            };
-                        }
-                        to.store(first + word as usize, turned(value));
+                    let left = end - at;
+                    let wanted = if left < 32 { left as u32 } else { 32 };
+                    // Bits of the word that are held.
+                    let kept = held_bits.saturating_sub(at);
+                    let kept = if kept < wanted as u64 { kept as u32 } else { wanted };
+                    let mut value = if kept > 0 { bits(held, held_bit + at, kept) } else { 0 };
+                    if kept < wanted {
+                        let from = chunk_bit + (at + kept as u64 - held_bits);
+                        let new = bits(self.chunk, from, wanted - kept);
+                        value = if kept > 0 {
+                            let low = u32::MAX >> kept;
+                            (value & !low) | new >> kept
+                        } else {
+                            new
+                        };
                     }
-                });
+                    to.store(first + word as usize, turned(value));
+                    word += THREADS as u64;
+                }
             }
-            ahead += self.tiles as u64 * each;
+            ahead += self.tiles as u64 * EACH;
         }
+    }
+}
+
+/// Tiles that a block writes at a time: so many pieces of 16 bytes of a thread are on their way.
+const TILES: usize = 4;
+
+/// Words of them.
+const EACH: u64 = TILES as u64 * (WORDS * THREADS) as u64;
+
+/// Writes [`EACH`] words from word `word` of the target on, of the bits of a source from `bit` on.
+///
+/// # Safety
+/// - All threads of the block call it.
+/// - The target has the words, the source their bits and one word more; nothing writes what it reads.
+#[inline(always)]
+unsafe fn whole(from: Global<u32>, bit: u64, to: GlobalMut<u32>, word: usize) {
+    let source = (bit / 32) as usize;
+    let pieces = bit % 32 == 0 && (from.address(source) | to.address(word)) % 16 == 0;
+    if pieces {
+        let from = from.part(source, EACH as usize).cast::<[u32; 4]>();
+        let to = to.part(word, EACH as usize).cast::<[u32; 4]>();
+        let mut values = [[0; 4]; TILES];
+        unroll!(i in 0 1 2 3 {
+            values[i] = from.load(i * THREADS as usize + tid_x() as usize);
+        });
+        unroll!(i in 0 1 2 3 {
+            to.store(i * THREADS as usize + tid_x() as usize, values[i]);
+        });
+        return;
+    }
+    let mut tile = 0;
+    while tile < EACH {
+        whole_tile(from, bit + 32 * tile, to, word + tile as usize);
+        tile += (WORDS * THREADS) as u64;
     }
 }
 
