@@ -190,8 +190,7 @@ impl SampleKernels {
         tables: BufferView<'_, [u32; 4]>,
         zeros: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
-        let most = std::env::var("FR_BLOCKS").ok().and_then(|v| v.parse().ok()).unwrap_or(MOST_BLOCKS);
-        let tiles = tiles(rows, most_bits, most);
+        let tiles = tiles(rows, most_bits, MOST_BLOCKS);
         let others = (zeros.len() as u64).div_ceil(THREADS.into());
         let [blocks, rows, tiles] = counts([rows as u64 * tiles + others, rows as u64, tiles])?;
         if blocks == 0 {
