@@ -7,10 +7,10 @@
 //! to     |held held he:ch|unk chu|nk ....|      to_bit of a word; bits of the last word behind the end become anything
 //! ```
 //!
-//! A thread writes words of 32 bits, each of two words of a source, or of two sources; pieces of 16 bytes where a source
-//! and its target begin with one. Samples of whole bytes keep their bytes' order, since only whole bytes move. The
-//! target is the held rows themselves, behind what is held, or those of the next chunk: one launch does all that a chunk
-//! asks for.
+//! A thread writes words of 32 bits, each of two words of a source, or of two sources; pieces of 16 bytes where a
+//! source and its target begin with one. Samples of whole bytes keep their bytes' order, since only whole bytes move.
+//! The target is the held rows themselves, behind what is held, or those of the next chunk: one launch does all that a
+//! chunk asks for.
 
 use fringes_device::arithmetic::shf_l_wrap_b32;
 use fringes_device::barrier::bar_sync_0;
