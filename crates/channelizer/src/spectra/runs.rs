@@ -326,12 +326,9 @@ mod tests {
     fn every_present_spectrum_is_in_one_job_that_says_what_the_timeline_says() {
         // Jobs that begin anywhere, and frames that jobs' blocks do not divide, do, and that are one job.
         let mut most_frames = 0;
-        for (spf, most, block, launches) in [
-            (5, 6, 3, (true, false)),
-            (6, 4, 2, (false, false)),
-            (6, 6, 3, (true, true)),
-            (7, 1, 1, (false, true)),
-        ] {
+        for (spf, most, block, launches) in
+            [(5, 6, 3, (true, false)), (6, 4, 2, (false, false)), (6, 6, 3, (true, true)), (7, 1, 1, (false, true))]
+        {
             most_frames = most_frames.max(check(spf, JobLength { most, block }, launches));
         }
         assert!(most_frames > 20, "{most_frames}");

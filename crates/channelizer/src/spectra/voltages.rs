@@ -290,7 +290,14 @@ impl<'a> GpuArray<'a> {
         let place = self.shape.place(spectra.len());
         let (out, counts) = (values.view_mut(), saturated.view_mut());
         let (sources, targets) = (Sources::chunk(rows.samples)?, Targets::given(out, counts)?);
-        let queued = self.kernels.launch(stream, sources, JobTable { words: jobs.view(), count, after: None }, place, None, targets);
+        let queued = self.kernels.launch(
+            stream,
+            sources,
+            JobTable { words: jobs.view(), count, after: None },
+            place,
+            None,
+            targets,
+        );
         // Part of the work may be queued even if it failed.
         samples.array().reads_queued(stream)?;
         queued?;
