@@ -258,12 +258,11 @@ fn slots(
     Ok(slots)
 }
 
-/// Gains as the kernel reads them, input by input.
-fn gains(
-    passes: &Passes,
+/// `Ok` if all gains are finite as f32.
+pub(super) fn finite(
     (channels, inputs): (usize, usize),
     gain: impl Fn(usize, usize) -> Complex64,
-) -> Result<Vec<[f32; 2]>, ChannelizerError> {
+) -> Result<(), ChannelizerError> {
     for (input, channel) in (0..inputs).flat_map(|input| (0..channels).map(move |channel| (input, channel))) {
         let gain = gain(input, channel);
         if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
@@ -271,6 +270,16 @@ fn gains(
             return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
         }
     }
+    Ok(())
+}
+
+/// Gains as the kernel reads them, input by input.
+fn gains(
+    passes: &Passes,
+    (channels, inputs): (usize, usize),
+    gain: impl Fn(usize, usize) -> Complex64,
+) -> Result<Vec<[f32; 2]>, ChannelizerError> {
+    finite((channels, inputs), &gain)?;
     Ok((0..inputs).flat_map(|input| passes.gains(|channel| gain(input, channel))).collect())
 }
 

@@ -47,11 +47,15 @@
 //! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass,
 //! 4 of points and up to 8 of values.
 
+pub mod apart;
+pub mod columns;
 pub mod entry;
 pub mod filter;
 mod kernels;
+pub mod points;
 pub mod post;
 pub mod radix;
+pub mod rows;
 pub mod run;
 pub mod shape;
 pub mod steps;

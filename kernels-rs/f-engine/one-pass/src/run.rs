@@ -53,7 +53,7 @@ pub struct Arguments<T> {
 
 /// Gains of an input: two a pair of real samples, one a position of complex ones.
 #[inline(always)]
-const fn gains(points: u32, complex: bool) -> u32 {
+pub(crate) const fn gains(points: u32, complex: bool) -> u32 {
     if complex { points } else { 2 * pairs(points) }
 }
 
@@ -119,11 +119,13 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         let entries = shared.part(0, (shape.slots * ENTRY) as usize).cast::<[u32; 4]>();
         let after = (shape.slots * ENTRY) as usize;
         let points = shared.part(after, shared.len() - after).cast::<[f32; 2]>();
-        entry::prepare(entries, &job, &shape, launch.seed, thread, THREADS);
+        entry::prepare(entries, &job, entry::Stamps::Rotated(&shape), launch.seed, thread, THREADS);
         bar_sync_0();
         Filter { numbers, weights, shape }.run::<I>(job.spectra, points, entries, thread, THREADS);
         bar_sync_0();
-        if !transform::run(&shape, job.spectra, points, twiddles, thread, THREADS) {
+        let Shape { points: size, radices, .. } = shape;
+        let passes = transform::Passes { size, row: size, radices, rows: transform::Rows::WHOLE, first_twiddle: 0 };
+        if !transform::run(&passes, job.spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();
@@ -132,6 +134,8 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
             spectra: job.spectra,
             points,
             entries,
+            all: shape.points,
+            items: if COMPLEX { shape.points } else { pairs(shape.points) },
             pairs: arguments.pairs,
             channels,
             gains: arguments.gains.part(first_gain as usize, each as usize),
