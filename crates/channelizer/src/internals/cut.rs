@@ -324,12 +324,11 @@ mod tests {
 
     #[test]
     fn blocks_have_as_many_spectra_as_half_of_a_multiprocessor() {
-        for channels in [2187, 2500,3000,4000,5000,6000,7500, 7776,8000,9000,9600,9720,10_000,11250, 12500,15000, 16000, 16384, 18000, 20_000, 21870,22500, 25000,27000, 30_000,31250, 32000,32400,32768, 36000,40000,40500, 45000,46875, 48000, 50_000,54000,58320, 59_049, 60000,60750,62500,64000,64800,65_536] {
+        for channels in [2187, 10_000, 20_000, 30_000, 50_000, 59_049, 65_536] {
             let plan = Channelizer::real(channels).taps(4).build().unwrap();
             let cut = check(&plan).unwrap();
             let [low, high] = [99, 227].map(|kib| part(&cut, kib << 10, (kib + 1) << 10).unwrap());
-            assert!(low <= high && cut.rows_bytes(high) <= 113 << 10, "{cut:?} {low} {high}");
-            println!("{channels}: {} x {}, strips of {}, {low} {high}", cut.rows(), cut.row(), cut.width());
+            assert!(low >= 1 && high >= 5 && cut.rows_bytes(high) <= 113 << 10, "{cut:?} {low} {high}");
         }
     }
 

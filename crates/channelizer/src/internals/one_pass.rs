@@ -14,7 +14,7 @@ use num_complex::Complex64;
 use super::format::{Numbers, output_name};
 use super::gain_table::GainTable;
 use super::{JOB_PIECES, JobTable, Place, Sources, Targets, texts};
-use crate::internals::one_pass_plan::{MOST_SLOTS, MOST_TAPS, Passes};
+use crate::internals::one_pass_plan::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, Passes};
 use crate::{Channelizer, ChannelizerError};
 
 /// Threads of a block.
@@ -45,8 +45,12 @@ fn kernels(floats: bool, complex: bool) -> (&'static str, &'static PtxSet) {
 pub fn check(plan: &Channelizer) -> Result<Passes, ChannelizerError> {
     let missing = |expected, actual: String| Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }));
     let channels = plan.channels();
+    let actual = || format!("{channels} channels");
+    if channels > MOST_POINTS {
+        return missing("at most 16384 channels in one launch", actual());
+    }
     let Some(passes) = Passes::new(channels, plan.is_complex()) else {
-        return missing("a number of channels of factors 2, 3 and 5, at most 16384", format!("{channels} channels"));
+        return missing("a number of channels of factors 2, 3 and 5", actual());
     };
     if plan.taps() > MOST_TAPS {
         return missing("at most 64 taps", format!("{} taps", plan.taps()));

@@ -8,8 +8,8 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::Settings;
-use crate::internals::format::Numbers;
 use crate::internals::cut_plan;
+use crate::internals::format::Numbers;
 use crate::internals::{
     CutKernels, FrameFormat, Job, JobLength, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels,
     TwoPassKernels, cut, one_pass, shape::SPECTRA,
@@ -224,6 +224,20 @@ mod tests {
         let plan = Channelizer::real(360).taps(16).build().unwrap();
         assert_eq!(memory_bytes(&plan, 2, Precision::Single), memory_bytes(&plan, 2, Precision::Half));
         assert!(memory_bytes(&plan, 2, Precision::Single) > 0);
+        // Of many channels there is a workspace.
+        let plan = Channelizer::real(10_000).taps(16).build().unwrap();
+        assert_eq!(memory_bytes(&plan, 2, Precision::Half), CutKernels::memory_bytes(&plan, 2));
+        assert_eq!(most_spectra(&plan), cut_plan::SPECTRA);
+    }
+
+    #[test]
+    fn plans_have_kernels_up_to_65536_channels_of_factors_2_3_and_5() {
+        for channels in [1, 100, 1875, 2187, 10_000, 50_000, 65_536, 59_049] {
+            check(&Channelizer::real(channels).taps(4).build().unwrap()).unwrap();
+        }
+        for channels in [7 * 64, 7 * 640, 131_072] {
+            check(&Channelizer::real(channels).taps(4).build().unwrap()).unwrap_err();
+        }
     }
 
     #[test]

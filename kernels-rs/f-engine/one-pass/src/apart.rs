@@ -34,14 +34,7 @@ impl<P: Points> Apart<P> {
     /// The numbers of these spectra and the weights are in the views; `points` holds the slots. A barrier follows before
     /// they are read.
     #[inline(always)]
-    pub unsafe fn run<I: Source>(
-        &self,
-        first: u32,
-        spectra: u32,
-        points: Shared<[f32; 2]>,
-        thread: u32,
-        threads: u32,
-    ) {
+    pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
         let (size, most) = (self.of.count(), TOGETHER as u32);
         let by_points = Divisor::new(size);
         let mut item = thread;

@@ -31,8 +31,8 @@ use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
 
 use crate::entry::rotation;
-use crate::shape::{Divisor, Shape, slot};
 use crate::points::All;
+use crate::shape::{Divisor, Shape, slot};
 use crate::steps::{Steps, take_floats};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
@@ -69,7 +69,8 @@ impl Filter {
         if shape.stride != shape.columns() {
             self.each::<I, FEW, true>(spectra, slots, thread, threads);
         } else if I::FINITE || take_floats(&shape, spectra) {
-            Steps { numbers, weights: weights.cast(), shape, of: All(shape.points) }.run::<I>(0, spectra, points, thread, threads);
+            Steps { numbers, weights: weights.cast(), shape, of: All(shape.points) }
+                .run::<I>(0, spectra, points, thread, threads);
         } else {
             self.each::<I, FEW, false>(spectra, slots, thread, threads);
         }

@@ -29,7 +29,7 @@ use crate::write;
 pub const NONE: u32 = 0xffff;
 
 /// Points that a thread has on their way from the workspace.
-const TOGETHER: u32 = 4;
+const TOGETHER: u32 = 8;
 
 /// Everything that the kernel gets.
 #[derive(Clone, Copy)]
@@ -241,12 +241,12 @@ unsafe fn bring(
         let mut s = 0;
         while s < spectra {
             let mut brought = [[0.0; 2]; TOGETHER as usize];
-            unroll!(i in 0 1 2 3 {
+            unroll!(i in 0 1 2 3 4 5 6 7 {
                 if s + (i as u32) < spectra {
                     brought[i] = from.load((at + (s + i as u32) * all) as usize);
                 }
             });
-            unroll!(i in 0 1 2 3 {
+            unroll!(i in 0 1 2 3 4 5 6 7 {
                 if s + (i as u32) < spectra {
                     points.store((to + (s + i as u32) * length) as usize, brought[i]);
                 }

@@ -77,14 +77,7 @@ impl<P: Points> Steps<P> {
     /// # Safety
     /// As [`Filter::run`](crate::filter::Filter::run).
     #[inline(always)]
-    pub unsafe fn run<I: Source>(
-        &self,
-        first: u32,
-        spectra: u32,
-        points: Shared<[f32; 2]>,
-        thread: u32,
-        threads: u32,
-    ) {
+    pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
         let of = (first, spectra);
         let aligned = self.shape.bits <= MOST_ALIGNED && (self.shape.columns() * self.shape.bits).is_multiple_of(32);
         match (spectra > MANY as u32 / 2, aligned) {
@@ -116,7 +109,8 @@ impl<P: Points> Steps<P> {
             let (part, at) = by_points.divide(item);
             let (first, point) = (part * most, self.of.number(at));
             let count = (spectra - first).min(most);
-            let sums = self.sums::<I, S, ALIGNED>((first_of_all + first) * self.shape.columns() + 2 * point, point, count);
+            let sums =
+                self.sums::<I, S, ALIGNED>((first_of_all + first) * self.shape.columns() + 2 * point, point, count);
             let length = anew(length);
             let to = first * length + place(at, skew(size));
             unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
