@@ -32,6 +32,9 @@ const SIGMA: f64 = 20.0;
 /// Distance from a rounding tie within which an output may be rounded either way.
 const TIE: f64 = 5e-3;
 
+/// Most channels whose values are compared: the reference takes the square of them.
+const MOST_CHECKED: usize = 5000;
+
 const TEN_BITS: ChunkFormat = ChunkFormat::Packed { bits: 10 };
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
@@ -284,7 +287,11 @@ impl Data {
             kernels.launch(&stream, &self.samples, jobs, place, out, &mut saturated)
         };
         launch(&mut out).map_err(End::failed)?;
-        let mut check = self.check(&stream, &plan, case, &out, spectra)?;
+        let mut check = if channels > MOST_CHECKED {
+            "not compared in this run: validate's f_engine_strided compares such frames".into()
+        } else {
+            self.check(&stream, &plan, case, &out, spectra)?
+        };
         let timing = bench.time(|_| launch(&mut out)).map_err(End::failed)?;
         let work = (spectra * stride * INPUTS) as f64;
         let rate = work / timing.median_ms / 1e6;

@@ -23,8 +23,8 @@ use crate::{Channelizer, ChannelizerError, Precision};
 
 /// Threads of a block.
 const THREADS: u32 = abi::THREADS;
-/// Blocks that a multiprocessor is to hold.
-const RESIDENT: u32 = 2;
+/// Blocks of the second launch that a multiprocessor is to hold.
+const RESIDENT: u32 = 3;
 /// Shared memory that a block has beside what it asks for.
 const RESERVED: u32 = 1 << 10;
 
@@ -297,12 +297,12 @@ impl CutKernels {
     }
 }
 
-/// Spectra of a block of the second launch: what lets a multiprocessor hold two blocks, or else one, in parts of a job
+/// Spectra of a block of the second launch: what lets a multiprocessor hold three blocks, or else one, in parts of a job
 /// that are about as long as each other; of the shared memory of a block and of a multiprocessor.
 fn part(cut: &CutPlan, block: u32, all: u32) -> Result<usize, ChannelizerError> {
-    let half = (all / RESIDENT).saturating_sub(RESERVED).min(block) as usize;
+    let share = (all / RESIDENT).saturating_sub(RESERVED).min(block) as usize;
     let room = |bytes: usize| (1..=SPECTRA).take_while(|&spectra| cut.rows_bytes(spectra) <= bytes).last();
-    let most = room(half).or_else(|| room(block as usize)).filter(|_| cut.strip_bytes() <= block as usize);
+    let most = room(share).or_else(|| room(block as usize)).filter(|_| cut.strip_bytes() <= block as usize);
     let expected = "rows that fit into the shared memory of a block";
     let most = most.ok_or_else(|| no_kernel(expected, format!("{} channels", cut.passes().points())))?;
     Ok(SPECTRA.div_ceil(SPECTRA.div_ceil(most)))
@@ -323,12 +323,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_have_as_many_spectra_as_half_of_a_multiprocessor() {
-        for channels in [2187, 10_000, 20_000, 30_000, 50_000, 59_049, 65_536] {
+    fn blocks_have_as_many_spectra_as_a_third_of_a_multiprocessor() {
+        for channels in [
+            1200, 1215, 1250, 1500, 1875, 2000, 2160, 2187, 2500, 3000, 4000, 5000, 6000, 7500, 9000, 10_000, 12500,
+            15000, 16000, 20_000, 24000, 25000, 27000, 30_000, 32000, 36000, 40000, 46875, 50_000, 54000, 59_049,
+            62500, 64000, 65_536,
+        ] {
             let plan = Channelizer::real(channels).taps(4).build().unwrap();
             let cut = check(&plan).unwrap();
             let [low, high] = [99, 227].map(|kib| part(&cut, kib << 10, (kib + 1) << 10).unwrap());
-            assert!(low >= 1 && high >= 5 && cut.rows_bytes(high) <= 113 << 10, "{cut:?} {low} {high}");
+            assert!(low >= 1 && high >= 2 && cut.rows_bytes(high) <= 75 << 10, "{cut:?} {low} {high}");
         }
     }
 

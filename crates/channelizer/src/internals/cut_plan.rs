@@ -19,7 +19,7 @@ use fringes_kernel_abi::f_engine::one_pass as abi;
 pub const MOST_POINTS: usize = 1 << 16;
 
 /// Fewest points of a spectrum that is cut: more than these have one launch for a few spectra alone.
-pub const LEAST_POINTS: usize = 2048;
+pub const LEAST_POINTS: usize = 1152;
 
 /// Spectra that a block of the first launch has.
 pub const PART: usize = abi::MANY;
@@ -30,12 +30,12 @@ pub const SPECTRA: usize = 4 * PART;
 /// Most rows.
 pub const MOST_ROWS: usize = 96;
 
-/// Bytes of shared memory that blocks of either launch have on a GPU of compute capability 9.0, by which plans are
+/// Bytes of shared memory that a block of the second launch has on a GPU of compute capability 9.0, by which plans are
 /// compared.
-const HALF_OF_BYTES: usize = 112 << 10;
+const BYTES_OF_ROWS: usize = 75 << 10;
 
-/// Most bytes of a block of the first launch: what leaves the L1 half of a multiprocessor's memory.
-const MOST_STRIP_BYTES: usize = 80 << 10;
+/// Most bytes of a block of the first launch: any GPU has them.
+const MOST_STRIP_BYTES: usize = 96 << 10;
 
 /// In place of a second row.
 const NONE: usize = 0xffff;
@@ -61,10 +61,10 @@ fn cost(points: usize, rows: usize, width: usize, complex: bool) -> u32 {
     let threads = abi::THREADS as usize;
     let (size, row) = (rows * width, points / rows);
     // Threads without a point, and lines of samples and weights that strips share.
-    let filter = 800 * size.next_multiple_of(threads) / size + 800 * 2 / width;
+    let filter = 800 * size.next_multiple_of(threads) / size + 800 * 4 / width;
     // Tables of a block are loaded for its spectra alone.
     let slot = abi::shared_bytes((if complex { row } else { 2 * row }) as u32, 1) as usize;
-    let spectra = (HALF_OF_BYTES / slot).clamp(1, PART);
+    let spectra = (BYTES_OF_ROWS / slot).clamp(1, PART);
     (filter + 800 / spectra) as u32
 }
 
@@ -222,7 +222,7 @@ impl CutPlan {
         self.pairs_of_blocks().iter().flatten().flat_map(|&entry| self.passes.gains_of_pair(entry, &gain)).collect()
     }
 
-    /// Bytes of the tables for a number of channels and inputs, at most, and of `taps` taps; nothing is computed for it.
+    /// Bytes of the tables for a number of channels, taps and inputs, at most; nothing is computed for it.
     pub fn table_bytes(channels: usize, taps: usize, inputs: usize) -> u64 {
         let channels = channels as u64;
         // Twiddles, pairs or their like, channels, and the numbers of rows.

@@ -29,8 +29,8 @@ pub struct Passes {
 }
 
 /// Radices, and instructions of a pass for each complex point, in tenths (`sm_90a`).
-pub(super) const RADICES: [(usize, u32); 9] =
-    [(16, 216), (12, 207), (10, 214), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
+pub(super) const RADICES: [(usize, u32); 10] =
+    [(16, 216), (12, 207), (10, 214), (9, 205), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
 
 /// The cheapest radices whose product is `points`, in the order of the list, and what they cost; the first ones if
 /// there are several.

@@ -64,8 +64,8 @@ pub(super) fn most_spectra(plan: &Channelizer) -> usize {
     }
 }
 
-/// Bytes of device memory of a plan's tables, and of the workspace of the kernels of two launches, where they are taken. What is
-/// to be in half precision may still be in single, on a device whose blocks have too little shared memory.
+/// Bytes of device memory of a plan's tables, and of the workspace of kernels of two launches, where they are taken.
+/// What is to be in half precision may still be in single, on a device whose blocks have too little shared memory.
 pub(super) fn memory_bytes(plan: &Channelizer, inputs: usize, precision: Precision) -> u64 {
     let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
     let of_fast = TwoPassKernels::memory_bytes(plan, inputs).max(half);

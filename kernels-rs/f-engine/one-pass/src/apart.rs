@@ -1,17 +1,20 @@
 //! The filter of a block's points where spectra are not a step apart, and of floats that [`Steps`](crate::steps::Steps)
-//! do not take: two neighbouring columns of spectra that follow each other, of which each has its samples decoded.
+//! do not take: two neighbouring columns of one spectrum after the other, of which each has its samples decoded.
 //!
-//! A weight is loaded once for [`TOGETHER`] spectra.
+//! A thread has the weights of [`CHUNK`] taps of its point in registers for all spectra, and sums wait in the slots for
+//! the next chunk. If rows are whole words and numbers are integers of up to 11 bits, samples of a spectrum's rows are
+//! at the same bit of two words, and [`Decoder`] takes them, as in [`steps`](crate::steps).
+//!
+//! Of a number and a tap 7 instructions, 9 without [`Decoder`].
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
+use fringes_kernels_common::decode::two::Decoder;
 
 use crate::points::Points;
-use crate::shape::{Divisor, Shape, place, skew, slot};
+use crate::shape::{Shape, place, skew, slot};
+use crate::steps::{CHUNK, MOST_ALIGNED};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
-
-/// Spectra that a thread filters together.
-pub const TOGETHER: usize = 6;
 
 /// What the filter reads.
 #[derive(Clone, Copy)]
@@ -31,46 +34,115 @@ impl<P: Points> Apart<P> {
     /// threads.
     ///
     /// # Safety
-    /// The numbers of these spectra and the weights are in the views; `points` holds the slots. A barrier follows before
-    /// they are read.
+    /// The numbers of these spectra and the weights are in the views; `points` holds the slots. A barrier follows
+    /// before they are read.
     #[inline(always)]
     pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
-        let (size, most) = (self.of.count(), TOGETHER as u32);
-        let by_points = Divisor::new(size);
+        let Shape { bits, .. } = self.shape;
+        if I::FINITE && bits <= MOST_ALIGNED && (self.shape.columns() * bits).is_multiple_of(32) {
+            self.each::<I, true>((first, spectra), points, thread, threads);
+        } else {
+            self.each::<I, false>((first, spectra), points, thread, threads);
+        }
+    }
+
+    /// Points, as one of `threads` threads; `ALIGNED` if a [`Decoder`] takes their numbers.
+    ///
+    /// # Safety
+    /// As [`Apart::run`].
+    #[inline(always)]
+    unsafe fn each<I: Source, const ALIGNED: bool>(
+        &self,
+        (first, spectra): (u32, u32),
+        points: Shared<[f32; 2]>,
+        thread: u32,
+        threads: u32,
+    ) {
+        let (size, taps) = (self.of.count(), self.shape.taps);
+        let length = slot(size);
         let mut item = thread;
-        while item < size * spectra.div_ceil(most) {
-            let (part, at) = by_points.divide(item);
-            let (begin, count) = (part * most, (spectra - part * most).min(most));
-            let sums = self.sums::<I>(first + begin, self.of.number(at), count);
-            let to = begin * slot(size) + place(at, skew(size));
-            unroll!(s in 0 1 2 3 4 5 {
-                if (s as u32) < count {
-                    points.store((to + s as u32 * slot(size)) as usize, sums[s]);
+        while item < size {
+            let point = self.of.number(item);
+            let mut tap = 0;
+            while tap < taps {
+                let weights = self.weights(tap, point);
+                let (mut s, mut to) = (0, place(item, skew(size)));
+                while s < spectra {
+                    let before = if tap == 0 { [0.0; 2] } else { points.load(to as usize) };
+                    let start = self.numbers.place((first + s) * self.shape.stride + 2 * point);
+                    points.store(to as usize, self.chunk::<I, ALIGNED>(before, start, tap, &weights));
+                    s += 1;
+                    to += length;
                 }
-            });
+                tap += CHUNK as u32;
+            }
             item += threads;
         }
     }
 
-    /// Sums of a point of `count` spectra from `first` on. Those past them are the last one's.
+    /// Weights of a chunk of a point's taps; those past the last are 0.
     ///
     /// # Safety
-    /// - Numbers of the spectra, 1 to [`TOGETHER`], and the weights of the point are in the views.
+    /// - Those of the point are in the view.
     #[inline(always)]
-    unsafe fn sums<I: Source>(&self, first: u32, point: u32, count: u32) -> [[f32; 2]; TOGETHER] {
-        let Shape { stride, taps, bits, .. } = self.shape;
-        let row_of_weights = 2 * self.shape.groups();
-        let row = self.shape.columns() * bits;
-        let mut sums = [[0.0; 2]; TOGETHER];
-        let (mut tap, mut at) = (0, self.numbers.place(first * stride + 2 * point));
-        while tap < taps {
-            let weight = self.weights.load((tap * row_of_weights + point) as usize);
-            unroll!(s in 0 1 2 3 4 5 {
-                let x = I::two(&self.numbers, at + (s as u32).min(count - 1) * stride * bits);
-                unroll!(c in 0 1 { sums[s][c] = fma(weight[c], x[c], sums[s][c]); });
-            });
-            tap += 1;
-            at += row;
+    unsafe fn weights(&self, tap: u32, point: u32) -> [[f32; 2]; CHUNK] {
+        let row = 2 * self.shape.groups();
+        let mut weights = [[0.0; 2]; CHUNK];
+        unroll!(t in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if tap + (t as u32) < self.shape.taps {
+                weights[t] = self.weights.load(((tap + t as u32) * row + point) as usize);
+            }
+        });
+        weights
+    }
+
+    /// Adds the products of a chunk from `tap` on to the sums of a point of the spectrum whose number in row 0 has the
+    /// place `start`.
+    ///
+    /// # Safety
+    /// - Numbers of the spectrum are in the view.
+    #[inline(always)]
+    unsafe fn chunk<I: Source, const ALIGNED: bool>(
+        &self,
+        mut sums: [f32; 2],
+        start: u32,
+        tap: u32,
+        weights: &[[f32; 2]; CHUNK],
+    ) -> [f32; 2] {
+        let Shape { taps, bits, .. } = self.shape;
+        let decoder = Decoder::new(if ALIGNED { bits } else { MOST_ALIGNED }, start % 32);
+        // In words or bits.
+        let unit = if ALIGNED { 32 } else { 1 };
+        let row = self.shape.columns() * bits / unit;
+        let first = start / unit + tap * row;
+        // Zero times infinity is not zero, so there are no products past the last tap.
+        let numbers = |t: usize| {
+            let at = first + t as u32 * row;
+            if ALIGNED {
+                let [a, b] = self.numbers.words(at);
+                decoder.decode(a, b)
+            } else {
+                I::two(&self.numbers, at)
+            }
+        };
+        unroll!(part in 0 1 2 3 {
+            let begin = tap + 4 * part as u32;
+            if begin + 4 <= taps {
+                unroll!(i in 0 1 2 3 {
+                    let (t, x) = (4 * part + i, numbers(4 * part + i));
+                    unroll!(c in 0 1 { sums[c] = fma(weights[t][c], x[c], sums[c]); });
+                });
+            } else {
+                unroll!(i in 0 1 2 {
+                    if begin + (i as u32) < taps {
+                        let (t, x) = (4 * part + i, numbers(4 * part + i));
+                        unroll!(c in 0 1 { sums[c] = fma(weights[t][c], x[c], sums[c]); });
+                    }
+                });
+            }
+        });
+        if ALIGNED && tap + CHUNK as u32 >= taps {
+            sums[1] *= f32::from_bits((127 + bits) << 23);
         }
         sums
     }

@@ -1,8 +1,8 @@
 //! The first launch of two for spectra of many points: filter, and the first passes of the transform.
 //!
-//! `N = R N'` points are `R` *rows* of `N'`, one behind the other. A block has `width` neighbouring points of every row,
-//! a *strip*, of [`MANY`] spectra of a job. The first passes transform over rows ([`transform`](crate::transform)), so
-//! strips need nothing of each other:
+//! `N = R N'` points are `R` *rows* of `N'`, one behind the other. A block has `width` neighbouring points of every
+//! row, a *strip*, of [`MANY`] spectra of a job. The first passes transform over rows
+//! ([`transform`](crate::transform)), so strips need nothing of each other:
 //!
 //! ```text
 //!              strip                        place in the workspace [job][spectrum][row][point]
@@ -16,21 +16,24 @@
 //! phases ([`Stamps::Added`](crate::entry::Stamps::Added)).
 //!
 //! # Cost
-//! Beside filter and passes, which are those of one launch: a point is written to the workspace and read from it, 16
-//! bytes of L2 for two numbers, and some 6 instructions a number. Weights and samples of a block are for twelve spectra,
-//! so 5.3 bytes of weights a number with 16 taps, and 2.3 times its sample.
+//! Beside filter and passes, which are those of one launch: the last pass here stores to the workspace, and the first
+//! one of rows loads from it, where others use shared memory. That is 16 bytes of L2, or of device memory, for two
+//! numbers. Weights and samples of a block are for twelve spectra, so 5.3 bytes of weights a number with 16 taps, and
+//! 2.3 times its sample.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, ntid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared};
+use fringes_kernels_common::complex::Complex;
 use fringes_kernels_f_engine_two_pass::job::{self, HELD, JOB_PIECES};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 use crate::apart::Apart;
+use crate::ends::Ends;
 use crate::points::Strip;
 use crate::run::THREADS;
-use crate::shape::{Cut, Divisor, Shape, place, skew, slot};
+use crate::shape::{Cut, Shape, slot};
 use crate::steps::{MANY, Steps, take_floats};
 use crate::transform::{self, Passes, Rows};
 
@@ -118,25 +121,50 @@ pub fn run<I: Source>(arguments: Arguments) {
         }
         bar_sync_0();
         let passes = Passes { size, row: size, radices: shape.radices, rows: Rows::WHOLE, first_twiddle: 0 };
-        if !transform::run(&passes, spectra, points, twiddles, thread, THREADS) {
-            return trap();
-        }
-        bar_sync_0();
         let slots = block as u64 * shape.slots as u64 + first as u64;
-        let (all, by_width, length) = (shape.points, Divisor::new(width), slot(size));
+        let all = shape.points;
         let to = workspace.part(slots as usize * all as usize, spectra as usize * all as usize);
-        let mut item = thread;
-        while item < size {
-            let (b, j) = by_width.divide(item);
-            let (mut from, mut at) = (place(item, skew(size)), b * row + strip * width + j);
-            let mut s = 0;
-            while s < spectra {
-                to.store(at as usize, points.load(from as usize));
-                from += length;
-                at += all;
-                s += 1;
-            }
-            item += THREADS;
+        let ends = Leaving { to, all, row, first: strip * width };
+        if !transform::run(&passes, ends, spectra, points, twiddles, thread, THREADS) {
+            trap();
         }
+    }
+}
+
+/// Points that the last pass stores to the workspace.
+#[derive(Clone, Copy)]
+struct Leaving {
+    /// Points `[spectrum][row][point]`.
+    to: GlobalMut<[f32; 2]>,
+    /// Points of a spectrum.
+    all: u32,
+    /// Points of a row.
+    row: u32,
+    /// First point of the strip.
+    first: u32,
+}
+
+impl Ends for Leaving {
+    const FROM: bool = false;
+    const TO: bool = true;
+
+    #[inline(always)]
+    fn first(&self, s: u32, block: u32, j: u32, radix: u32) -> u32 {
+        s * self.all + block * radix * self.row + self.first + j
+    }
+
+    #[inline(always)]
+    fn apart(&self, _: u32) -> u32 {
+        self.row
+    }
+
+    #[inline(always)]
+    unsafe fn load(&self, _: u32) -> Complex {
+        [0.0; 2]
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, place: u32, value: Complex) {
+        self.to.store(place as usize, value);
     }
 }

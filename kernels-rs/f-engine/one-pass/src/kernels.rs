@@ -156,7 +156,7 @@ macro_rules! rows {
             #[doc = $what]
             ///
             /// Arguments are those of [`rows::Arguments`] and of what it is made of.
-            #[launch(threads(256), min_blocks(2))]
+            #[launch(threads(256), min_blocks(3))]
             pub fn $name(
                 workspace: Global<[f32; 2]>,
                 twiddles: Global<[f32; 4]>,

@@ -7,29 +7,28 @@
 //! block's; rows that have their own, `kappa = 0` and `R / 2`, are another's. Of complex samples a block has a row.
 //!
 //! # Tables
-//! The host has rows in the order of the blocks, and says of each block `[numbers of its rows, first of their positions,
-//! first pair, pairs]`, both numbers in halves of a word, `NONE` in the high one if there is a single row.
+//! The host has rows in the order of the blocks, and says of each block `[numbers of its rows, first of their
+//! positions, first pair, pairs]`, both numbers in halves of a word, [`NONE`] in the high one if there is a single row.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, ntid_x, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
-use fringes_device::{Global, GlobalMut, Shared, unroll};
+use fringes_device::{Global, GlobalMut, Shared};
+use fringes_kernels_common::complex::Complex;
 use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::job::{self, JOB_PIECES, Job, Launch, NEXT};
 
+use crate::ends::Ends;
 use crate::entry::{self, ENTRY, Stamps};
 use crate::post::Post;
 use crate::run::{THREADS, gains};
-use crate::shape::{Cut, Shape, place, skew, slot};
+use crate::shape::{Cut, Shape, slot};
 use crate::transform::{self, Passes, Rows};
 use crate::write;
 
 /// In place of a second row.
 pub const NONE: u32 = 0xffff;
-
-/// Points that a thread has on their way from the workspace.
-const TOGETHER: u32 = 8;
 
 /// Everything that the kernel gets.
 #[derive(Clone, Copy)]
@@ -176,11 +175,10 @@ pub fn run<O: Output, const COMPLEX: bool>(arguments: Arguments<O::Stored>) {
         entry::prepare(entries, &of_part, Stamps::Added(&shape, middle), launch.seed, thread, THREADS);
         let slots = ctaid_z() as u64 * shape.slots as u64 + first as u64;
         let from = workspace.part(slots as usize * shape.points as usize, (spectra * shape.points) as usize);
-        bring(from, points, (shape.points, row), (rows, size), spectra, thread);
-        bar_sync_0();
+        let ends = Coming { from, all: shape.points, row, rows };
         let Arguments { first_twiddle, .. } = arguments;
         let passes = Passes { size, row, radices: shape.radices, rows, first_twiddle };
-        if !transform::run(&passes, spectra, points, twiddles, thread, THREADS) {
+        if !transform::run(&passes, ends, spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();
@@ -219,40 +217,38 @@ pub fn run<O: Output, const COMPLEX: bool>(arguments: Arguments<O::Stored>) {
     }
 }
 
-/// Brings rows of `spectra` spectra of `all` points from the workspace to their slots.
-///
-/// # Safety
-/// `from` has the spectra, of whose rows of `row` points `rows` are, `points` the slots of `size` points; a barrier
-/// follows.
-#[inline(always)]
-unsafe fn bring(
+/// Points that the first pass loads from the workspace.
+#[derive(Clone, Copy)]
+struct Coming {
+    /// Points `[spectrum][row][point]`.
     from: Global<[f32; 2]>,
-    points: Shared<[f32; 2]>,
-    (all, row): (u32, u32),
-    (rows, size): (Rows, u32),
-    spectra: u32,
-    thread: u32,
-) {
-    let length = slot(size);
-    let mut item = thread;
-    while item < size {
-        let at = if item < row { rows.numbers[0] * row + item } else { rows.numbers[1] * row + item - row };
-        let to = place(item, skew(size));
-        let mut s = 0;
-        while s < spectra {
-            let mut brought = [[0.0; 2]; TOGETHER as usize];
-            unroll!(i in 0 1 2 3 4 5 6 7 {
-                if s + (i as u32) < spectra {
-                    brought[i] = from.load((at + (s + i as u32) * all) as usize);
-                }
-            });
-            unroll!(i in 0 1 2 3 4 5 6 7 {
-                if s + (i as u32) < spectra {
-                    points.store((to + (s + i as u32) * length) as usize, brought[i]);
-                }
-            });
-            s += TOGETHER;
-        }
-        item += THREADS;
+    /// Points of a spectrum.
+    all: u32,
+    /// Points of a row.
+    row: u32,
+    rows: Rows,
+}
+
+impl Ends for Coming {
+    const FROM: bool = true;
+    const TO: bool = false;
+
+    #[inline(always)]
+    fn first(&self, s: u32, block: u32, j: u32, _: u32) -> u32 {
+        let row = if block == 0 { self.rows.numbers[0] } else { self.rows.numbers[1] };
+        s * self.all + row * self.row + j
     }
+
+    #[inline(always)]
+    fn apart(&self, distance: u32) -> u32 {
+        distance
+    }
+
+    #[inline(always)]
+    unsafe fn load(&self, place: u32) -> Complex {
+        self.from.load(place as usize)
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, _: u32, _: Complex) {}
 }

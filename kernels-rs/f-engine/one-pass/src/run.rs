@@ -8,6 +8,7 @@ use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::job::{self, HELD, JOB_PIECES, Launch, NEXT};
 
+use crate::ends::InPlace;
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;
 use crate::post::{Post, pairs};
@@ -125,7 +126,7 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         bar_sync_0();
         let Shape { points: size, radices, .. } = shape;
         let passes = transform::Passes { size, row: size, radices, rows: transform::Rows::WHOLE, first_twiddle: 0 };
-        if !transform::run(&passes, job.spectra, points, twiddles, thread, THREADS) {
+        if !transform::run(&passes, InPlace, job.spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();

@@ -40,7 +40,7 @@ const fn rows(spectra: usize) -> usize {
 }
 
 /// Most bits of numbers that a [`Decoder`] takes.
-const MOST_ALIGNED: u32 = 11;
+pub(crate) const MOST_ALIGNED: u32 = 11;
 
 /// Rows whose samples are loaded together.
 const PART: usize = 9;

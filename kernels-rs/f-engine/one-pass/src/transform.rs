@@ -31,7 +31,8 @@ use fringes_kernels_f_engine_two_pass::butterfly::{
     Eight, Four, Radix, Six, Sixteen, TWIDDLES, Ten, Twelve, Two, sixteen_twiddled,
 };
 
-use crate::radix::{Five, Three};
+use crate::ends::{Ends, InPlace};
+use crate::radix::{Five, Nine, Three};
 use crate::shape::{Divisor, place, skew, slot, twiddles as twiddle_pairs};
 
 /// Blocks that a slot has, after the passes of launches before.
@@ -93,10 +94,11 @@ impl Pass {
     /// A pass of radix `R`, each butterfly by one of the threads.
     ///
     /// # Safety
-    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass.
+    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass, and `ends` is
+    ///   made for it.
     /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
-    unsafe fn run<R: Radix>(self) {
+    unsafe fn run<R: Radix, E: Ends>(self, ends: E) {
         let radix = R::POINTS as u32;
         let distance = self.rest / radix;
         // None of a radix with an odd factor: said to the compiler, it saves two operations a point.
@@ -109,10 +111,15 @@ impl Pass {
             let (s, butterfly) = by_butterflies.divide(item);
             let (block, j) = by_distance.divide(butterfly);
             let (first, start) = (s * slot(self.size), block * radix * distance + j);
+            let beside = ends.first(s, block, j, radix);
             let mut x = R::ZERO;
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                 if q < R::POINTS {
-                    x.as_mut()[q] = self.points.load((first + place(start + q as u32 * distance)) as usize);
+                    x.as_mut()[q] = if E::FROM {
+                        ends.load(beside + q as u32 * ends.apart(distance))
+                    } else {
+                        self.points.load((first + place(start + q as u32 * distance)) as usize)
+                    };
                 }
             });
             if self.is_twiddled() {
@@ -128,7 +135,11 @@ impl Pass {
             let x = R::transform(x);
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                 if q < R::POINTS {
-                    self.points.store((first + place(start + q as u32 * distance)) as usize, x.as_ref()[q]);
+                    if E::TO {
+                        ends.store(beside + q as u32 * ends.apart(distance), x.as_ref()[q]);
+                    } else {
+                        self.points.store((first + place(start + q as u32 * distance)) as usize, x.as_ref()[q]);
+                    }
                 }
             });
             item += self.threads;
@@ -139,10 +150,10 @@ impl Pass {
     ///
     /// # Safety
     /// - 16 divides the rest of the block, which is not the first; `points` holds the slots, `twiddles` those of the
-    ///   pass.
+    ///   pass, and `ends` is made for it.
     /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
-    unsafe fn run_twiddled(self) {
+    unsafe fn run_twiddled<E: Ends>(self, ends: E) {
         let (distance, skew) = (self.rest / 16, skew(self.size));
         let butterflies = self.rows.count * self.blocks * distance;
         let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
@@ -151,6 +162,7 @@ impl Pass {
             let (s, butterfly) = by_butterflies.divide(item);
             let (block, j) = by_distance.divide(butterfly);
             let (first, start) = (s * slot(self.size), block * 16 * distance + j);
+            let beside = ends.first(s, block, j, 16);
             let (mut x, mut w) = ([[0.0; 2]; 16], [[0.0; 2]; TWIDDLES]);
             let (block, all) = (self.block(block), self.rows.all * self.blocks);
             unroll!(i in 0 1 2 3 {
@@ -159,14 +171,45 @@ impl Pass {
                 w[2 * i + 1] = [pair[2], pair[3]];
             });
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                x[q] = self.points.load((first + place(start + q as u32 * distance, skew)) as usize);
+                x[q] = if E::FROM {
+                    ends.load(beside + q as u32 * ends.apart(distance))
+                } else {
+                    self.points.load((first + place(start + q as u32 * distance, skew)) as usize)
+                };
             });
             let x = sixteen_twiddled(x, w);
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                self.points.store((first + place(start + q as u32 * distance, skew)) as usize, x[q]);
+                if E::TO {
+                    ends.store(beside + q as u32 * ends.apart(distance), x[q]);
+                } else {
+                    self.points.store((first + place(start + q as u32 * distance, skew)) as usize, x[q]);
+                }
             });
             item += self.threads;
         }
+    }
+
+    /// A pass of a radix. False if it is none that there is.
+    ///
+    /// # Safety
+    /// As [`run`].
+    #[inline(always)]
+    unsafe fn of<E: Ends>(self, radix: u32, ends: E) -> bool {
+        match radix {
+            2 => self.run::<Two, E>(ends),
+            3 => self.run::<Three, E>(ends),
+            4 => self.run::<Four, E>(ends),
+            5 => self.run::<Five, E>(ends),
+            6 => self.run::<Six, E>(ends),
+            8 => self.run::<Eight, E>(ends),
+            9 => self.run::<Nine, E>(ends),
+            10 => self.run::<Ten, E>(ends),
+            12 => self.run::<Twelve, E>(ends),
+            16 if self.is_twiddled() => self.run_twiddled::<E>(ends),
+            16 => self.run::<Sixteen, E>(ends),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -189,11 +232,12 @@ pub struct Passes {
 /// there is.
 ///
 /// # Safety
-/// The radices divide the points of a row, `points` holds the slots, `twiddles` those of the passes; barriers are before
-/// and after.
+/// The radices divide the points of a row, `points` holds the slots, `twiddles` those of the passes, and what `ends`
+/// has are places of the slots' points; barriers are before and after.
 #[inline(always)]
-pub unsafe fn run(
+pub unsafe fn run<E: Ends>(
     passes: &Passes,
+    ends: E,
     spectra: u32,
     points: Shared<[f32; 2]>,
     twiddles: Global<[f32; 4]>,
@@ -208,18 +252,9 @@ pub unsafe fn run(
         }
         let pass = Pass { points, twiddles, size, spectra, rows, blocks, rest, first_twiddle, thread, threads };
         let radix = (radices & 15) as u32 + 1;
-        match radix {
-            2 => pass.run::<Two>(),
-            3 => pass.run::<Three>(),
-            4 => pass.run::<Four>(),
-            5 => pass.run::<Five>(),
-            6 => pass.run::<Six>(),
-            8 => pass.run::<Eight>(),
-            10 => pass.run::<Ten>(),
-            12 => pass.run::<Twelve>(),
-            16 if pass.is_twiddled() => pass.run_twiddled(),
-            16 => pass.run::<Sixteen>(),
-            _ => return false,
+        let is_end = (E::FROM && blocks == 1) || (E::TO && radices >> 4 == 0);
+        if !if is_end { pass.of(radix, ends) } else { pass.of(radix, InPlace) } {
+            return false;
         }
         first_twiddle += twiddle_pairs(radix, rows.all * blocks);
         blocks *= radix;

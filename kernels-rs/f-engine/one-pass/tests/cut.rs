@@ -180,6 +180,8 @@ floats! {
     complex_96_channels_of_16_taps_of_f16 columns_floats rows_complex_f32 cut(complex(96, Format::F16, 16, 13, 13), 6, 16, 4);
     real_300_channels_of_f16 columns_floats rows_real_f32 cut(Case::new(300, false, Format::F16, 9, 6, 4), 12, 25, 3);
     oversampled_by_4_3 columns_integers rows_real_f32 cut(Case { stride: 360, ..real(240, 10, 16, 9, 9) }, 8, 30, 4);
+    oversampled_of_20_taps_of_11_bits columns_integers rows_real_f32 cut(Case { stride: 144, ..real(96, 11, 20, 14, 14) }, 6, 16, 5);
+    oversampled_of_35_taps_of_12_bits columns_integers rows_real_f32 cut(Case { stride: 99, ..real(81, 12, 35, 5, 5) }, 9, 3, 5);
     oversampled_by_an_odd_stride columns_integers rows_real_f32 cut(Case { stride: 121, ..real(90, 10, 4, 9, 5) }, 6, 15, 5);
     oversampled_complex columns_integers rows_complex_f32 cut(Case { stride: 81, ..complex(96, Format::I16, 4, 9, 9) }, 6, 8, 5);
     oversampled_complex_of_an_odd_number columns_integers rows_complex_f32 cut(Case { stride: 50, ..complex(75, Format::Packed(5), 3, 6, 6) }, 5, 5, 6);

@@ -278,7 +278,8 @@ fn strided(quick: bool) -> Vec<Case> {
         [packed(10), packed(11), packed(12), typed(SampleFormat::Int16, false), typed(SampleFormat::Int8, true)];
     let floats = [typed(SampleFormat::Float16, false), typed(SampleFormat::Float32, true)];
     // Of many channels in two launches, with jobs of several parts, odd numbers, and rows that are odd in number.
-    let general = [(100, 200), (1000, 60), (3000, 60), (3125, 30), (10_000, 20), (20_250, 14), (50_000, 5), (59_049, 3)];
+    let general =
+        [(100, 200), (1000, 60), (3000, 60), (3125, 30), (10_000, 20), (20_250, 14), (50_000, 5), (59_049, 3)];
     for (place, (channels, spectra)) in general.into_iter().enumerate() {
         if quick && !matches!(channels, 100 | 3000 | 20_250) {
             continue;
