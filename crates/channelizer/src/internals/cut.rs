@@ -297,8 +297,8 @@ impl CutKernels {
     }
 }
 
-/// Spectra of a block of the second launch: what lets a multiprocessor hold three blocks, or else one, in parts of a job
-/// that are about as long as each other; of the shared memory of a block and of a multiprocessor.
+/// Spectra of a block of the second launch: what lets a multiprocessor hold three blocks, or else one, in parts of a
+/// job that are about as long as each other; of the shared memory of a block and of a multiprocessor.
 fn part(cut: &CutPlan, block: u32, all: u32) -> Result<usize, ChannelizerError> {
     let share = (all / RESIDENT).saturating_sub(RESERVED).min(block) as usize;
     let room = |bytes: usize| (1..=SPECTRA).take_while(|&spectra| cut.rows_bytes(spectra) <= bytes).last();
