@@ -324,11 +324,7 @@ mod tests {
 
     #[test]
     fn blocks_have_as_many_spectra_as_a_third_of_a_multiprocessor() {
-        for channels in [
-            1200, 1215, 1250, 1500, 1875, 2000, 2160, 2187, 2500, 3000, 4000, 5000, 6000, 7500, 9000, 10_000, 12500,
-            15000, 16000, 20_000, 24000, 25000, 27000, 30_000, 32000, 36000, 40000, 46875, 50_000, 54000, 59_049,
-            62500, 64000, 65_536,
-        ] {
+        for channels in [1875, 2187, 10_000, 20_000, 30_000, 46_875, 50_000, 59_049, 65_536] {
             let plan = Channelizer::real(channels).taps(4).build().unwrap();
             let cut = check(&plan).unwrap();
             let [low, high] = [99, 227].map(|kib| part(&cut, kib << 10, (kib + 1) << 10).unwrap());
