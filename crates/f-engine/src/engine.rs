@@ -101,7 +101,7 @@ use fringes_channelizer::SampleInput;
 /// samples overflow, be they 65504, and much smaller ones lose bits.
 ///
 /// # On a GPU
-/// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
+/// Plans of up to 65536 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
 /// 64 to 65536 channels, and of 6, 10 or 12 times a power of two from 32 to 1024, faster ones; the fastest are powers
 /// of two from 256 on, critically sampled with up to 32 taps. [`Backend::auto`] takes the CPU for others, at the latest
 /// when the first chunk shows the samples' format. Samples go there as they are, and those that coming windows need

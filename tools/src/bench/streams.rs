@@ -131,8 +131,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 fn strided() -> Vec<Case> {
     let case = |channels| Case::new("f_engine_strided", channels);
     let mut all = Vec::new();
-    for channels in [64, 128, 192, 256, 768, 1000, 1024, 1280, 1500, 1536, 3000, 3072, 4096, 5120, 6144, 10_000, 12_288]
-    {
+    let few = [64, 128, 192, 256, 768, 1000, 1024, 1280, 1500, 1536, 3000, 3072, 4096, 5120, 6144];
+    let many = [8192, 10_000, 12_288, 16_384, 20_000, 32_768, 50_000, 65_536];
+    for channels in few.into_iter().chain(many) {
         all.push(case(channels));
     }
     for channels in [256, 1024, 4096, 16384, 65536] {

@@ -14,7 +14,7 @@ use num_complex::Complex64;
 use super::format::{Numbers, output_name};
 use super::gain_table::GainTable;
 use super::{JOB_PIECES, JobTable, Place, Sources, Targets, texts};
-use crate::internals::one_pass_plan::{MOST_SLOTS, MOST_TAPS, Passes};
+use crate::internals::one_pass_plan::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, Passes};
 use crate::{Channelizer, ChannelizerError};
 
 /// Threads of a block.
@@ -45,8 +45,12 @@ fn kernels(floats: bool, complex: bool) -> (&'static str, &'static PtxSet) {
 pub fn check(plan: &Channelizer) -> Result<Passes, ChannelizerError> {
     let missing = |expected, actual: String| Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }));
     let channels = plan.channels();
+    let actual = || format!("{channels} channels");
+    if channels > MOST_POINTS {
+        return missing("at most 16384 channels in one launch", actual());
+    }
     let Some(passes) = Passes::new(channels, plan.is_complex()) else {
-        return missing("a number of channels of factors 2, 3 and 5, at most 16384", format!("{channels} channels"));
+        return missing("a number of channels of factors 2, 3 and 5", actual());
     };
     if plan.taps() > MOST_TAPS {
         return missing("at most 64 taps", format!("{} taps", plan.taps()));
@@ -259,12 +263,11 @@ fn slots(
     Ok(slots)
 }
 
-/// Gains as the kernel reads them, input by input.
-fn gains(
-    passes: &Passes,
+/// `Ok` if all gains are finite as f32.
+pub(super) fn finite(
     (channels, inputs): (usize, usize),
     gain: impl Fn(usize, usize) -> Complex64,
-) -> Result<Vec<[f32; 2]>, ChannelizerError> {
+) -> Result<(), ChannelizerError> {
     for (input, channel) in (0..inputs).flat_map(|input| (0..channels).map(move |channel| (input, channel))) {
         let gain = gain(input, channel);
         if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
@@ -272,6 +275,16 @@ fn gains(
             return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
         }
     }
+    Ok(())
+}
+
+/// Gains as the kernel reads them, input by input.
+fn gains(
+    passes: &Passes,
+    (channels, inputs): (usize, usize),
+    gain: impl Fn(usize, usize) -> Complex64,
+) -> Result<Vec<[f32; 2]>, ChannelizerError> {
+    finite((channels, inputs), &gain)?;
     Ok((0..inputs).flat_map(|input| passes.gains(|channel| gain(input, channel))).collect())
 }
 

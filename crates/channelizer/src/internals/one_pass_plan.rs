@@ -29,12 +29,12 @@ pub struct Passes {
 }
 
 /// Radices, and instructions of a pass for each complex point, in tenths (`sm_90a`).
-const RADICES: [(usize, u32); 9] =
-    [(16, 216), (12, 207), (10, 214), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
+pub(super) const RADICES: [(usize, u32); 10] =
+    [(16, 216), (12, 207), (10, 214), (9, 205), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
 
 /// The cheapest radices whose product is `points`, in the order of the list, and what they cost; the first ones if
 /// there are several.
-fn cheapest(points: usize, radices: &[(usize, u32)]) -> Option<(u32, Vec<usize>)> {
+pub(super) fn cheapest(points: usize, radices: &[(usize, u32)]) -> Option<(u32, Vec<usize>)> {
     if points == 1 {
         return Some((0, Vec::new()));
     }
@@ -48,12 +48,12 @@ fn cheapest(points: usize, radices: &[(usize, u32)]) -> Option<(u32, Vec<usize>)
 }
 
 /// `exp(-2 pi i n / d)`.
-fn root(n: usize, d: usize) -> [f32; 2] {
+pub(super) fn root(n: usize, d: usize) -> [f32; 2] {
     let (sin, cos) = (TAU * (n % d) as f64 / d as f64).sin_cos();
     [cos as f32, -sin as f32]
 }
 
-fn pair(value: Complex64) -> [f32; 2] {
+pub(super) fn pair(value: Complex64) -> [f32; 2] {
     [value.re as f32, value.im as f32]
 }
 
@@ -67,6 +67,11 @@ impl Passes {
             return None;
         }
         Some(Self { points: channels, complex, radices: cheapest(channels, &RADICES)?.1 })
+    }
+
+    /// Those of radices whose product is the number of channels.
+    pub(super) fn of(channels: usize, complex: bool, radices: Vec<usize>) -> Self {
+        Self { points: channels, complex, radices }
     }
 
     /// Complex points of a spectrum: channels.
@@ -86,7 +91,12 @@ impl Passes {
 
     /// Radices as the kernels take them: `radix - 1` in 4 bits each, the first in the lowest.
     pub fn packed_radices(&self) -> u64 {
-        self.radices.iter().rev().fold(0, |packed, &radix| packed << 4 | (radix as u64 - 1))
+        Self::packed(&self.radices)
+    }
+
+    /// Some radices in that way.
+    pub(super) fn packed(radices: &[usize]) -> u64 {
+        radices.iter().rev().fold(0, |packed, &radix| packed << 4 | (radix as u64 - 1))
     }
 
     /// Bytes of shared memory for `slots` spectra; `usize::MAX` for more than [`MOST_SLOTS`].
@@ -174,10 +184,17 @@ impl Passes {
         if self.complex {
             return self.channels().iter().map(|&channel| pair(gain(channel as usize))).collect();
         }
+        self.pairs_in_order().iter().flat_map(|&entry| self.gains_of_pair(entry, &gain)).collect()
+    }
+
+    /// Halves of those of the channels of a pair: both positions and `k`.
+    pub(super) fn gains_of_pair(
+        &self,
+        (a, b, k): (usize, usize, usize),
+        gain: impl Fn(usize) -> Complex64,
+    ) -> [[f32; 2]; 2] {
         let half = |channel: usize| pair(0.5 * gain(channel));
-        let both =
-            |&(a, b, k): &(usize, usize, usize)| [half(k), if a == b { [0.0; 2] } else { half(self.points - k) }];
-        self.pairs_in_order().iter().flat_map(both).collect()
+        [half(k), if a == b { [0.0; 2] } else { half(self.points - k) }]
     }
 
     /// Weights `[tap][group]` of four columns, from those of the plan, `taps` times the step; `bits` of integers, 0 of
@@ -199,7 +216,7 @@ impl Passes {
 }
 
 /// Number of each position of a transform of some radices.
-fn reversed(radices: &[usize]) -> Vec<usize> {
+pub(super) fn reversed(radices: &[usize]) -> Vec<usize> {
     let (mut bins, mut product) = (vec![0], 1);
     for &radix in radices {
         bins = bins.iter().flat_map(|&bin| (0..radix).map(move |digit| bin + product * digit)).collect();

@@ -5,7 +5,7 @@ use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferView, Device, Event, GpuError, KernelElement, Stream};
 use num_complex::Complex64;
 
-use super::shape::{JOBS, Shape};
+use super::shape::Shape;
 use super::{JOB_PIECES, tables};
 use crate::{Channelizer, ChannelizerError};
 
@@ -221,13 +221,13 @@ impl<T: KernelElement> Workspace<T> {
         Ok(())
     }
 
-    /// Runs launches, first group and number of groups of each: every second one in the lane beside `stream`, which
-    /// waits for it in the end. Those with jobs that wait come after what these wait for.
+    /// Runs launches, first group and number of groups of each, which have so many jobs: every second one in the lane
+    /// beside `stream`, which waits for it in the end. Those with jobs that wait come after what these wait for.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
         after: Option<After<'_>>,
-        launches: impl ExactSizeIterator<Item = (usize, usize)>,
+        (launches, of_group): (impl ExactSizeIterator<Item = (usize, usize)>, usize),
         mut launch: impl FnMut(&Stream, &mut Buffer<T>, usize, usize) -> Result<(), ChannelizerError>,
     ) -> Result<(), ChannelizerError> {
         let (beside, both) = (&self.beside, launches.len() > 1);
@@ -238,7 +238,7 @@ impl<T: KernelElement> Workspace<T> {
         let queued = launches.enumerate().try_for_each(|(index, (first, groups))| {
             let lane = index % LANES;
             let stream = [stream, beside][lane];
-            after.map_or(Ok(()), |after| after.hold(stream, (first + groups) * JOBS))?;
+            after.map_or(Ok(()), |after| after.hold(stream, (first + groups) * of_group))?;
             launch(stream, &mut self.points[lane], first, groups)
         });
         if both {

@@ -209,7 +209,7 @@ impl TensorKernels {
             FastSamples::Real { .. } => self.ahead,
             samples => samples.integer_bits(),
         };
-        workspace.run(stream, after, launches, |stream, points, first_group, groups| {
+        workspace.run(stream, after, (launches, JOBS), |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
                 held,

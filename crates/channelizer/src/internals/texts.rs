@@ -308,6 +308,10 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
 /// Kernels of `channelizer-fir`.
 pub(crate) static CHANNELIZER_FIR: PtxSet = PtxSet::of(deflated!("ptx/filter/channelizer-fir_sm_80.ptx"), None);
 
+/// Kernels of `channelizer-general`, part `columns`.
+pub(crate) static CHANNELIZER_GENERAL_COLUMNS: PtxSet =
+    PtxSet::of(deflated!("ptx/general/columns/channelizer-general_sm_80.ptx"), None);
+
 /// Kernels of `channelizer-general`, part `floats_complex`.
 pub(crate) static CHANNELIZER_GENERAL_FLOATS_COMPLEX: PtxSet =
     PtxSet::of(deflated!("ptx/general/floats_complex/channelizer-general_sm_80.ptx"), None);
@@ -324,13 +328,24 @@ pub(crate) static CHANNELIZER_GENERAL_INTEGERS_COMPLEX: PtxSet =
 pub(crate) static CHANNELIZER_GENERAL_INTEGERS_REAL: PtxSet =
     PtxSet::of(deflated!("ptx/general/integers_real/channelizer-general_sm_80.ptx"), None);
 
+/// Kernels of `channelizer-general`, part `rows_complex`.
+pub(crate) static CHANNELIZER_GENERAL_ROWS_COMPLEX: PtxSet =
+    PtxSet::of(deflated!("ptx/general/rows_complex/channelizer-general_sm_80.ptx"), None);
+
+/// Kernels of `channelizer-general`, part `rows_real`.
+pub(crate) static CHANNELIZER_GENERAL_ROWS_REAL: PtxSet =
+    PtxSet::of(deflated!("ptx/general/rows_real/channelizer-general_sm_80.ptx"), None);
+
 /// Kernels of a part of `channelizer-general`, if it has this part.
 pub(crate) fn channelizer_general(part: &str) -> Option<&'static PtxSet> {
     match part {
+        "columns" => Some(&CHANNELIZER_GENERAL_COLUMNS),
         "floats_complex" => Some(&CHANNELIZER_GENERAL_FLOATS_COMPLEX),
         "floats_real" => Some(&CHANNELIZER_GENERAL_FLOATS_REAL),
         "integers_complex" => Some(&CHANNELIZER_GENERAL_INTEGERS_COMPLEX),
         "integers_real" => Some(&CHANNELIZER_GENERAL_INTEGERS_REAL),
+        "rows_complex" => Some(&CHANNELIZER_GENERAL_ROWS_COMPLEX),
+        "rows_real" => Some(&CHANNELIZER_GENERAL_ROWS_REAL),
         _ => None,
     }
 }

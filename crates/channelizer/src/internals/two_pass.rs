@@ -208,7 +208,7 @@ impl TwoPassKernels {
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
         let launches = self.shape.launches(count.div_ceil(JOBS));
         let ([a, b, c, d, e], told) = self.first_kernel.told();
-        workspace.run(stream, after, launches, |stream, points, first_group, groups| {
+        workspace.run(stream, after, (launches, JOBS), |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
                 held,

@@ -1,5 +1,5 @@
 //! The kernel of a plan and a format of samples: of half precision where that is asked for and there is one, else the
-//! fast one where there is one, else the general one.
+//! fast one where there is one, else the general one, in one launch or, of many channels, in two.
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{Device, GpuError, KernelElement, Stream};
@@ -8,10 +8,11 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::Settings;
+use crate::internals::cut_plan;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    FrameFormat, Job, JobLength, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels,
-    TwoPassKernels, one_pass, shape::SPECTRA,
+    CutKernels, FrameFormat, Job, JobLength, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels,
+    TwoPassKernels, cut, one_pass, shape::SPECTRA,
 };
 use crate::{Channelizer, ChannelizerError, Precision};
 use fringes_cpu::f_engine::FrameSample;
@@ -25,12 +26,20 @@ pub(super) enum Kernels {
     TwoPass(Box<TwoPassKernels>),
     /// Of any.
     OnePass(Box<OnePassKernels>),
+    /// Of any, where there are many channels.
+    Cut(Box<CutKernels>),
+}
+
+/// Whether a plan has the general kernels of two launches.
+fn is_cut(plan: &Channelizer) -> bool {
+    plan.channels() >= cut_plan::LEAST_POINTS && TwoPassKernels::memory_bytes(plan, 0).is_none()
 }
 
 /// `Ok` if there is a kernel for a plan and some format of samples.
 pub fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
     match TwoPassKernels::memory_bytes(plan, 0) {
         Some(_) => Ok(()),
+        None if is_cut(plan) => cut::check(plan).map(|_| ()),
         None => one_pass::check(plan).map(|_| ()),
     }
 }
@@ -48,15 +57,22 @@ pub fn spectra_together(plan: &Channelizer) -> usize {
 
 /// Most spectra of a job.
 pub(super) fn most_spectra(plan: &Channelizer) -> usize {
-    if spectra_together(plan) > 1 { spectra_together(plan) } else { one_pass::most_spectra(plan) }
+    match spectra_together(plan) {
+        1 if is_cut(plan) => cut_plan::SPECTRA,
+        1 => one_pass::most_spectra(plan),
+        together => together,
+    }
 }
 
-/// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken. What is
-/// to be in half precision may still be in single, on a device whose blocks have too little shared memory.
+/// Bytes of device memory of a plan's tables, and of the workspace of kernels of two launches, where they are taken.
+/// What is to be in half precision may still be in single, on a device whose blocks have too little shared memory.
 pub(super) fn memory_bytes(plan: &Channelizer, inputs: usize, precision: Precision) -> u64 {
     let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
     let of_fast = TwoPassKernels::memory_bytes(plan, inputs).max(half);
     of_fast.unwrap_or_else(|| {
+        if is_cut(plan) {
+            return CutKernels::memory_bytes(plan, inputs);
+        }
         let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
         (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
     })
@@ -91,6 +107,9 @@ impl Kernels {
                 loaded => return Ok(Self::TwoPass(Box::new(loaded?))),
             }
         }
+        if is_cut(plan) {
+            return Ok(Self::Cut(Box::new(CutKernels::load(device, plan, format, Q::FORMAT, inputs, gain)?)));
+        }
         Ok(Self::OnePass(Box::new(OnePassKernels::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
     }
 
@@ -100,6 +119,7 @@ impl Kernels {
             Self::Tensor(kernels) => kernels.set_gains(stream, gain_of(settings)),
             Self::TwoPass(kernels) => kernels.set_gains(stream, gain_of(settings)),
             Self::OnePass(kernels) => kernels.set_gains(stream, gain_of(settings)),
+            Self::Cut(kernels) => kernels.set_gains(stream, gain_of(settings)),
         }
     }
 
@@ -107,7 +127,7 @@ impl Kernels {
     pub(super) fn precision(&self) -> Precision {
         match self {
             Self::Tensor(_) => Precision::Half,
-            Self::TwoPass(_) | Self::OnePass(_) => Precision::Single,
+            Self::TwoPass(_) | Self::OnePass(_) | Self::Cut(_) => Precision::Single,
         }
     }
 
@@ -116,6 +136,7 @@ impl Kernels {
         match self {
             Self::Tensor(_) | Self::TwoPass(_) => JobLength { most: SPECTRA as u32, block: BLOCK },
             Self::OnePass(kernels) => JobLength { most: kernels.spectra_of_job() as u32, block: 1 },
+            Self::Cut(kernels) => JobLength { most: kernels.spectra_of_job() as u32, block: 1 },
         }
     }
 
@@ -161,6 +182,7 @@ impl Kernels {
             Self::Tensor(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
             Self::TwoPass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
             Self::OnePass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
+            Self::Cut(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
         }
     }
 }
@@ -202,6 +224,20 @@ mod tests {
         let plan = Channelizer::real(360).taps(16).build().unwrap();
         assert_eq!(memory_bytes(&plan, 2, Precision::Single), memory_bytes(&plan, 2, Precision::Half));
         assert!(memory_bytes(&plan, 2, Precision::Single) > 0);
+        // Of many channels there is a workspace.
+        let plan = Channelizer::real(10_000).taps(16).build().unwrap();
+        assert_eq!(memory_bytes(&plan, 2, Precision::Half), CutKernels::memory_bytes(&plan, 2));
+        assert_eq!(most_spectra(&plan), cut_plan::SPECTRA);
+    }
+
+    #[test]
+    fn plans_have_kernels_up_to_65536_channels_of_factors_2_3_and_5() {
+        for channels in [1, 100, 1875, 2187, 10_000, 50_000, 65_536, 59_049] {
+            check(&Channelizer::real(channels).taps(4).build().unwrap()).unwrap();
+        }
+        for channels in [7 * 64, 7 * 640, 131_072] {
+            check(&Channelizer::real(channels).taps(4).build().unwrap()).unwrap_err();
+        }
     }
 
     #[test]

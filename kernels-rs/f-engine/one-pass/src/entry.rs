@@ -51,24 +51,64 @@ pub unsafe fn rotation(entries: Shared<[u32; 4]>, s: u32) -> u32 {
     entries.load((s * ENTRY + 1) as usize)[2]
 }
 
+/// What the place of a spectrum in time does.
+#[derive(Clone, Copy)]
+pub enum Stamps<'a> {
+    /// It rotates what is filtered.
+    Rotated(&'a Shape),
+    /// It is added to the phases: of samples whose channel `middle` is bin 0.
+    Added(&'a Shape, u32),
+}
+
+/// `n / d` in 2^-64, rounded down, where `n < d < 2^32`.
+#[inline(always)]
+const fn fraction(n: u32, d: u32) -> u64 {
+    let high = (n as u64) << 32;
+    let low = (high % d as u64) << 32;
+    high / d as u64 * (1 << 32) + low / d as u64
+}
+
 /// Writes the entries of a job's spectra, as one of `threads` threads.
 ///
 /// # Safety
 /// `entries` holds the job's spectra; a barrier follows.
 #[inline(always)]
-pub unsafe fn prepare(entries: Shared<[u32; 4]>, job: &Job, shape: &Shape, seed: u64, thread: u32, threads: u32) {
+pub unsafe fn prepare(entries: Shared<[u32; 4]>, job: &Job, stamps: Stamps, seed: u64, thread: u32, threads: u32) {
+    let (Stamps::Rotated(shape) | Stamps::Added(shape, _)) = stamps;
     let columns = shape.columns().max(1) as u64;
     let mut s = thread;
     while s < job.spectra {
-        let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
-        let phase = job.phase.wrapping_add(job.phase_rate.wrapping_mul(s as u64));
-        let words = [(phase >> 32) as u32, slope as u32, (slope >> 32) as u32, 0];
-        entries.store((s * ENTRY) as usize, words);
+        let mut slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
+        let mut phase = job.phase.wrapping_add(job.phase_rate.wrapping_mul(s as u64));
         let spectrum = job.spectrum.wrapping_add(s as u64);
         let [a, b] = dither::words_looped(seed, spectrum, job.input);
         // The stamp, in numbers, is the spectrum times the stride.
-        let rotation = (spectrum % columns * shape.stride as u64 % columns) as u32;
+        let mut rotation = 0;
+        if shape.stride as u64 != columns {
+            rotation = (spectrum % columns * shape.stride as u64 % columns) as u32;
+        }
+        if let Stamps::Added(_, middle) = stamps {
+            // Bin b of the spectrum stamped a has the phase -b a / step.
+            let turns = fraction(rotation, columns as u32);
+            slope = slope.wrapping_sub(turns);
+            phase = phase.wrapping_add(turns.wrapping_mul(middle as u64));
+            rotation = 0;
+        }
+        let words = [(phase >> 32) as u32, slope as u32, (slope >> 32) as u32, 0];
+        entries.store((s * ENTRY) as usize, words);
         entries.store((s * ENTRY + 1) as usize, [a, b, rotation, 0]);
         s += threads;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_rounded_down() {
+        for (n, d) in [(0, 1), (1, 2), (2, 3), (99_999, 100_000), (131_071, 131_072), (7, 118_098)] {
+            assert_eq!(u128::from(fraction(n, d)), (u128::from(n) << 64) / u128::from(d), "{n} {d}");
+        }
     }
 }

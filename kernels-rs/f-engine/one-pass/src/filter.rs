@@ -1,7 +1,7 @@
 //! The polyphase filter: `z[s][c] = sum_t w[t][c] x[s stride + t columns + c]`, for the spectra of a job into shared
 //! memory.
 //!
-//! Spectra a step apart are those of [`Steps`], if samples are integers or [so many floats](Steps::take_floats). Of
+//! Spectra a step apart are those of [`Steps`], if samples are integers or [so many floats](take_floats). Of
 //! others a thread takes four neighbouring columns `c` of `S = 4` spectra that follow each other. If the stride is the
 //! step, row `u` of samples belongs to tap `u - s` of spectrum `s`; the thread keeps the last `S` weights of each
 //! column:
@@ -31,8 +31,9 @@ use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
 
 use crate::entry::rotation;
+use crate::points::All;
 use crate::shape::{Divisor, Shape, slot};
-use crate::steps::Steps;
+use crate::steps::{Steps, take_floats};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 pub use fringes_kernel_abi::f_engine::one_pass::FEW;
@@ -67,8 +68,9 @@ impl Filter {
         let slots = Slots { points, entries, shape };
         if shape.stride != shape.columns() {
             self.each::<I, FEW, true>(spectra, slots, thread, threads);
-        } else if I::FINITE || Steps::take_floats(&shape, spectra) {
-            Steps { numbers, weights: weights.cast(), shape }.run::<I>(spectra, points, thread, threads);
+        } else if I::FINITE || take_floats(&shape, spectra) {
+            Steps { numbers, weights: weights.cast(), shape, of: All(shape.points) }
+                .run::<I>(0, spectra, points, thread, threads);
         } else {
             self.each::<I, FEW, false>(spectra, slots, thread, threads);
         }

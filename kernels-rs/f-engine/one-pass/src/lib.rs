@@ -3,7 +3,7 @@
 // A PTX has one part of the kernels, and uses what that needs.
 #![cfg_attr(target_arch = "nvptx64", allow(unused_imports, unused_macros, dead_code))]
 //! The F-engine's kernels for any plan: samples to quantised, delay-corrected channels, `channelize_integers_real_i8`
-//! and its like.
+//! and its like; of many channels `columns_integers` and `rows_real_i8` and their like.
 //!
 //! | part of the name | means |
 //! |---|---|
@@ -14,6 +14,10 @@
 //! Channels, taps, bits and stride are arguments: 16 kernels for all of them, those of a kind of samples in a PTX,
 //! which a feature of this crate chooses. A spectrum is a transform of `N` complex points, as many as it has channels,
 //! `N = 2^a 3^b 5^c`, that fits into shared memory ([`shape`]).
+//!
+//! Of which one spectrum or a few fit, or none, the passes are cut in two launches, with points in device memory
+//! between them: filter and first passes of strips of a spectrum ([`columns`]), and its rows ([`mod@rows`]). 10 kernels
+//! for all of them: the first does not know of outputs nor whether samples are complex, the second one not of samples.
 //!
 //! # A block
 //! has one [`Job`](fringes_kernels_f_engine_two_pass::job::Job): some spectra of one input. They are filtered into
@@ -39,19 +43,25 @@
 //! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9 |
 //!
 //! A decode is 6 operations and 0.75 loads (of [`steps`] 3 or 4.5, and one), a load of weights 16 bytes (of `steps`
-//! 8); post is 22 a number of real samples, 19 of complex ones.
+//! 8); post is 22 a number of real samples, 19 of complex ones. Two launches have the same operations.
 //!
 //! With addresses (`sm_90a`) a pass takes, by its radix, 16: 10.8, 12: 10.4, 10: 10.7, 8: 11.2, 6: 9.3, 5: 9.6,
 //! 4: 10.4, 3: 8.9, 2: 10.8.
 //!
 //! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass,
-//! 4 of points and up to 8 of values.
+//! 4 of points and up to 8 of values. In two launches 8 of these of
+//! shared memory are of L2, or of device memory.
 
+pub mod apart;
+pub mod columns;
+pub mod ends;
 pub mod entry;
 pub mod filter;
 mod kernels;
+pub mod points;
 pub mod post;
 pub mod radix;
+pub mod rows;
 pub mod run;
 pub mod shape;
 pub mod steps;

@@ -22,8 +22,12 @@ use crate::shape::{Divisor, Shape, slot};
 /// What values are made with.
 #[derive(Clone, Copy)]
 pub struct Post {
-    /// Sizes.
+    /// Sizes: the points are those of a slot.
     pub shape: Shape,
+    /// Points of a spectrum.
+    pub all: u32,
+    /// Pairs of a slot of real samples, points of complex ones.
+    pub items: u32,
     /// Spectra of the job.
     pub spectra: u32,
     /// Slots of the spectra.
@@ -64,7 +68,7 @@ impl Post {
         thread: u32,
         threads: u32,
     ) -> (u32, bool) {
-        let items = if COMPLEX { self.shape.points } else { pairs(self.shape.points) }.max(1);
+        let items = self.items.max(1);
         // Few items are shared by teams, each of which has every so many spectra.
         let (teams, team, first) = if items >= threads {
             (1, 0, thread)
@@ -100,7 +104,7 @@ impl Post {
                         let (x, y) = real_pair(p, q, root);
                         saturated += self.put::<O, FINITE>(x, k, gains.0, &entry, points, a);
                         if a != b {
-                            let partner = self.shape.points.wrapping_sub(k);
+                            let partner = self.all.wrapping_sub(k);
                             saturated += self.put::<O, FINITE>(y, partner, gains.1, &entry, points, b);
                         }
                         s += teams;

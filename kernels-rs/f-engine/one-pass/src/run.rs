@@ -8,6 +8,7 @@ use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::job::{self, HELD, JOB_PIECES, Launch, NEXT};
 
+use crate::ends::InPlace;
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;
 use crate::post::{Post, pairs};
@@ -53,7 +54,7 @@ pub struct Arguments<T> {
 
 /// Gains of an input: two a pair of real samples, one a position of complex ones.
 #[inline(always)]
-const fn gains(points: u32, complex: bool) -> u32 {
+pub(crate) const fn gains(points: u32, complex: bool) -> u32 {
     if complex { points } else { 2 * pairs(points) }
 }
 
@@ -119,11 +120,13 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         let entries = shared.part(0, (shape.slots * ENTRY) as usize).cast::<[u32; 4]>();
         let after = (shape.slots * ENTRY) as usize;
         let points = shared.part(after, shared.len() - after).cast::<[f32; 2]>();
-        entry::prepare(entries, &job, &shape, launch.seed, thread, THREADS);
+        entry::prepare(entries, &job, entry::Stamps::Rotated(&shape), launch.seed, thread, THREADS);
         bar_sync_0();
         Filter { numbers, weights, shape }.run::<I>(job.spectra, points, entries, thread, THREADS);
         bar_sync_0();
-        if !transform::run(&shape, job.spectra, points, twiddles, thread, THREADS) {
+        let Shape { points: size, radices, .. } = shape;
+        let passes = transform::Passes { size, row: size, radices, rows: transform::Rows::WHOLE, first_twiddle: 0 };
+        if !transform::run(&passes, InPlace, job.spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();
@@ -132,6 +135,8 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
             spectra: job.spectra,
             points,
             entries,
+            all: shape.points,
+            items: if COMPLEX { shape.points } else { pairs(shape.points) },
             pairs: arguments.pairs,
             channels,
             gains: arguments.gains.part(first_gain as usize, each as usize),

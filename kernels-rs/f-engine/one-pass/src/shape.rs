@@ -60,7 +60,13 @@ impl Shape {
     /// Pairs of twiddles of all passes of a shape that fits.
     #[inline(always)]
     pub const fn twiddles(&self) -> u32 {
-        let (mut sum, mut blocks, mut radices) = (0, 1, self.radices);
+        self.twiddles_from(1)
+    }
+
+    /// The same where the passes before have made so many blocks.
+    #[inline(always)]
+    pub const fn twiddles_from(&self, blocks: u32) -> u32 {
+        let (mut sum, mut blocks, mut radices) = (0, blocks, self.radices);
         while radices != 0 {
             let radix = (radices & 15) as u32 + 1;
             sum += twiddles(radix, blocks);
@@ -73,7 +79,13 @@ impl Shape {
     /// Whether the sizes fit each other and the kernels' arithmetic.
     #[inline(always)]
     pub const fn fits(&self) -> bool {
-        if self.points == 0 || self.points > MOST_POINTS || self.slots == 0 || self.slots > MOST_SLOTS {
+        self.points <= MOST_POINTS && self.fit(self.points)
+    }
+
+    /// The same of any number of points, whose radices' product is `product`.
+    #[inline(always)]
+    const fn fit(&self, product: u32) -> bool {
+        if self.points == 0 || self.slots == 0 || self.slots > MOST_SLOTS {
             return false;
         }
         if self.taps == 0 || self.taps > MOST_TAPS || self.stride == 0 || self.stride > self.columns() {
@@ -83,12 +95,43 @@ impl Shape {
         if (self.numbers(self.slots) + 4) * self.bits as u64 > MOST_BITS {
             return false;
         }
-        let (mut product, mut radices) = (1, self.radices);
-        while radices & 15 != 0 && product <= self.points {
-            product *= (radices & 15) as u32 + 1;
+        let (mut made, mut radices) = (1, self.radices);
+        while radices & 15 != 0 && made <= product {
+            made *= (radices & 15) as u32 + 1;
             radices >>= 4;
         }
-        product == self.points && radices == 0
+        made == product && radices == 0
+    }
+}
+
+/// How a transform is cut in two launches ([`columns`](crate::columns), [`rows`](crate::rows)).
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// Rows: product of the radices of the first launch.
+    pub rows: u32,
+    /// Jobs of the table.
+    pub count: u32,
+    /// First job of the launch.
+    pub first_job: u32,
+}
+
+impl Cut {
+    /// Most points of a spectrum that is cut.
+    pub const MOST_POINTS: u32 = 1 << 16;
+
+    /// Points of a row.
+    #[inline(always)]
+    pub const fn row(&self, shape: &Shape) -> u32 {
+        shape.points / self.rows
+    }
+
+    /// Whether the sizes fit each other and the kernels' arithmetic, with radices whose product is `product`.
+    #[inline(always)]
+    pub const fn fits(&self, shape: &Shape, product: u32) -> bool {
+        self.rows > 0
+            && shape.points <= Self::MOST_POINTS
+            && shape.points.is_multiple_of(self.rows)
+            && shape.fit(product)
     }
 }
 

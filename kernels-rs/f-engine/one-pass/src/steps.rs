@@ -28,7 +28,8 @@ use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, opaque, unroll};
 use fringes_kernels_common::decode::two::Decoder;
 
-use crate::shape::{Divisor, Shape, slot};
+use crate::points::Points;
+use crate::shape::{Divisor, Shape, place, skew, slot};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 pub use fringes_kernel_abi::f_engine::one_pass::{CHUNK, FEW, MANY};
@@ -39,7 +40,7 @@ const fn rows(spectra: usize) -> usize {
 }
 
 /// Most bits of numbers that a [`Decoder`] takes.
-const MOST_ALIGNED: u32 = 11;
+pub(crate) const MOST_ALIGNED: u32 = 11;
 
 /// Rows whose samples are loaded together.
 const PART: usize = 9;
@@ -52,35 +53,39 @@ fn anew(number: u32) -> u32 {
 
 /// What the filter reads.
 #[derive(Clone, Copy)]
-pub struct Steps {
+pub struct Steps<P> {
     /// Numbers of the samples.
     pub numbers: Numbers,
     /// Weights `[tap][point]` of two columns, an even number of points.
     pub weights: Global<[f32; 2]>,
     /// Sizes, of which the stride is the step.
     pub shape: Shape,
+    /// The points that are filtered.
+    pub of: P,
 }
 
-impl Steps {
-    /// Whether it filters so many spectra of floats.
-    #[inline(always)]
-    pub const fn take_floats(shape: &Shape, spectra: u32) -> bool {
-        shape.taps.is_multiple_of(CHUNK as u32) && spectra > MANY as u32 / 2
-    }
+/// Whether [`Steps`] filter so many spectra of floats.
+#[inline(always)]
+pub const fn take_floats(shape: &Shape, spectra: u32) -> bool {
+    shape.taps.is_multiple_of(CHUNK as u32) && spectra > MANY as u32 / 2
+}
 
-    /// Filters `spectra` spectra into their slots, as one of `threads` threads.
+impl<P: Points> Steps<P> {
+    /// Filters `spectra` spectra from spectrum `first` of the numbers on into the first slots, as one of `threads`
+    /// threads.
     ///
     /// # Safety
     /// As [`Filter::run`](crate::filter::Filter::run).
     #[inline(always)]
-    pub unsafe fn run<I: Source>(&self, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
+    pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
+        let of = (first, spectra);
         let aligned = self.shape.bits <= MOST_ALIGNED && (self.shape.columns() * self.shape.bits).is_multiple_of(32);
         match (spectra > MANY as u32 / 2, aligned) {
-            _ if !I::FINITE => self.each::<I, MANY, false>(spectra, points, thread, threads),
-            (true, true) => self.each::<I, MANY, true>(spectra, points, thread, threads),
-            (true, false) => self.each::<I, MANY, false>(spectra, points, thread, threads),
-            (false, true) => self.each::<I, FEW, true>(spectra, points, thread, threads),
-            (false, false) => self.each::<I, FEW, false>(spectra, points, thread, threads),
+            _ if !I::FINITE => self.each::<I, MANY, false>(of, points, thread, threads),
+            (true, true) => self.each::<I, MANY, true>(of, points, thread, threads),
+            (true, false) => self.each::<I, MANY, false>(of, points, thread, threads),
+            (false, true) => self.each::<I, FEW, true>(of, points, thread, threads),
+            (false, false) => self.each::<I, FEW, false>(of, points, thread, threads),
         }
     }
 
@@ -91,21 +96,23 @@ impl Steps {
     #[inline(always)]
     unsafe fn each<I: Source, const S: usize, const ALIGNED: bool>(
         &self,
-        spectra: u32,
+        (first_of_all, spectra): (u32, u32),
         points: Shared<[f32; 2]>,
         thread: u32,
         threads: u32,
     ) {
-        let (size, most, length) = (self.shape.points, S as u32, slot(self.shape.points));
+        let size = self.of.count();
+        let (most, length) = (S as u32, slot(size));
         let by_points = Divisor::new(size);
         let mut item = thread;
         while item < size * spectra.div_ceil(most) {
-            let (part, point) = by_points.divide(item);
-            let first = part * most;
+            let (part, at) = by_points.divide(item);
+            let (first, point) = (part * most, self.of.number(at));
             let count = (spectra - first).min(most);
-            let sums = self.sums::<I, S, ALIGNED>(first * self.shape.columns() + 2 * point, point, count);
+            let sums =
+                self.sums::<I, S, ALIGNED>((first_of_all + first) * self.shape.columns() + 2 * point, point, count);
             let length = anew(length);
-            let to = first * length + self.shape.place(point);
+            let to = first * length + place(at, skew(size));
             unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
                 if s < S && (s as u32) < count {
                     points.store((to + s as u32 * length) as usize, sums[s]);

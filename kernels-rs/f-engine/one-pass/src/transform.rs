@@ -17,6 +17,9 @@
 //! Twiddles are `[q - 1][b]`, of radix 16 the factors of its butterflies in four pairs `[4][b]` ([`sixteen_twiddled`]),
 //! one pass after the other and each from an even place on; the first pass has none.
 //!
+//! Passes may be made in two launches ([`columns`](crate::columns), [`rows`](crate::rows)): after the first ones blocks
+//! are transforms of their own, which differ in their twiddles ([`Rows`]).
+//!
 //! # Precision
 //! A pass of radix `r` adds at most `(3 + 3 log2 r) 2^-24` of the root-sum-square of its points to the error of a
 //! result.
@@ -28,8 +31,32 @@ use fringes_kernels_f_engine_two_pass::butterfly::{
     Eight, Four, Radix, Six, Sixteen, TWIDDLES, Ten, Twelve, Two, sixteen_twiddled,
 };
 
-use crate::radix::{Five, Three};
-use crate::shape::{Divisor, Shape, place, skew, slot, twiddles as twiddle_pairs};
+use crate::ends::{Ends, InPlace};
+use crate::radix::{Five, Nine, Three};
+use crate::shape::{Divisor, place, skew, slot, twiddles as twiddle_pairs};
+
+/// Blocks that a slot has, after the passes of launches before.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows {
+    /// Blocks of the whole transform.
+    pub all: u32,
+    /// Blocks of a slot, one or two, that lie behind each other.
+    pub count: u32,
+    /// Their numbers.
+    pub numbers: [u32; 2],
+}
+
+impl Rows {
+    /// All of a transform before its first pass.
+    pub const WHOLE: Self = Self { all: 1, count: 1, numbers: [0, 1] };
+
+    /// What is added to the number of a block within its slot, for that in the whole transform: of those of the first
+    /// row, and of the second one's. `blocks` is how many a row has.
+    #[inline(always)]
+    const fn ahead(&self, blocks: u32) -> [u32; 2] {
+        [self.numbers[0].wrapping_mul(blocks), self.numbers[1].wrapping_sub(1).wrapping_mul(blocks)]
+    }
+}
 
 /// A pass of the transform of some spectra.
 #[derive(Clone, Copy)]
@@ -39,7 +66,8 @@ struct Pass {
     /// Points of a spectrum.
     size: u32,
     spectra: u32,
-    /// Product of the radices of the passes before: blocks.
+    rows: Rows,
+    /// Product of the radices of the passes before: blocks of a row.
     blocks: u32,
     /// Points of a block.
     rest: u32,
@@ -50,36 +78,56 @@ struct Pass {
 }
 
 impl Pass {
+    /// Whether there are twiddles.
+    #[inline(always)]
+    const fn is_twiddled(&self) -> bool {
+        self.rows.all * self.blocks > 1
+    }
+
+    /// Number of a block of the slot in the whole transform.
+    #[inline(always)]
+    const fn block(&self, within: u32) -> u32 {
+        let [first, second] = self.rows.ahead(self.blocks);
+        within.wrapping_add(if within < self.blocks { first } else { second })
+    }
+
     /// A pass of radix `R`, each butterfly by one of the threads.
     ///
     /// # Safety
-    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass.
+    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass, and `ends` is
+    ///   made for it.
     /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
-    unsafe fn run<R: Radix>(self) {
+    unsafe fn run<R: Radix, E: Ends>(self, ends: E) {
         let radix = R::POINTS as u32;
         let distance = self.rest / radix;
         // None of a radix with an odd factor: said to the compiler, it saves two operations a point.
         let skewed = radix.is_power_of_two();
         let place = |point: u32| if skewed { place(point, skew(self.size)) } else { point };
-        let butterflies = self.blocks * distance;
+        let butterflies = self.rows.count * self.blocks * distance;
         let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
         let mut item = self.thread;
         while item < butterflies * self.spectra {
             let (s, butterfly) = by_butterflies.divide(item);
             let (block, j) = by_distance.divide(butterfly);
             let (first, start) = (s * slot(self.size), block * radix * distance + j);
+            let beside = ends.first(s, block, j, radix);
             let mut x = R::ZERO;
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                 if q < R::POINTS {
-                    x.as_mut()[q] = self.points.load((first + place(start + q as u32 * distance)) as usize);
+                    x.as_mut()[q] = if E::FROM {
+                        ends.load(beside + q as u32 * ends.apart(distance))
+                    } else {
+                        self.points.load((first + place(start + q as u32 * distance)) as usize)
+                    };
                 }
             });
-            if self.blocks > 1 {
-                let twiddles = self.twiddles.cast::<[f32; 2]>();
+            if self.is_twiddled() {
+                let (twiddles, all) = (self.twiddles.cast::<[f32; 2]>(), self.rows.all * self.blocks);
+                let block = self.block(block);
                 unroll!(q in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                     if q < R::POINTS {
-                        let twiddle = 2 * self.first_twiddle + (q as u32 - 1) * self.blocks + block;
+                        let twiddle = 2 * self.first_twiddle + (q as u32 - 1) * all + block;
                         x.as_mut()[q] = mul(x.as_ref()[q], twiddles.load(twiddle as usize));
                     }
                 });
@@ -87,7 +135,11 @@ impl Pass {
             let x = R::transform(x);
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                 if q < R::POINTS {
-                    self.points.store((first + place(start + q as u32 * distance)) as usize, x.as_ref()[q]);
+                    if E::TO {
+                        ends.store(beside + q as u32 * ends.apart(distance), x.as_ref()[q]);
+                    } else {
+                        self.points.store((first + place(start + q as u32 * distance)) as usize, x.as_ref()[q]);
+                    }
                 }
             });
             item += self.threads;
@@ -98,72 +150,113 @@ impl Pass {
     ///
     /// # Safety
     /// - 16 divides the rest of the block, which is not the first; `points` holds the slots, `twiddles` those of the
-    ///   pass.
+    ///   pass, and `ends` is made for it.
     /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
-    unsafe fn run_twiddled(self) {
+    unsafe fn run_twiddled<E: Ends>(self, ends: E) {
         let (distance, skew) = (self.rest / 16, skew(self.size));
-        let butterflies = self.blocks * distance;
+        let butterflies = self.rows.count * self.blocks * distance;
         let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
         let mut item = self.thread;
         while item < butterflies * self.spectra {
             let (s, butterfly) = by_butterflies.divide(item);
             let (block, j) = by_distance.divide(butterfly);
             let (first, start) = (s * slot(self.size), block * 16 * distance + j);
+            let beside = ends.first(s, block, j, 16);
             let (mut x, mut w) = ([[0.0; 2]; 16], [[0.0; 2]; TWIDDLES]);
+            let (block, all) = (self.block(block), self.rows.all * self.blocks);
             unroll!(i in 0 1 2 3 {
-                let pair = self.twiddles.load((self.first_twiddle + i as u32 * self.blocks + block) as usize);
+                let pair = self.twiddles.load((self.first_twiddle + i as u32 * all + block) as usize);
                 w[2 * i] = [pair[0], pair[1]];
                 w[2 * i + 1] = [pair[2], pair[3]];
             });
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                x[q] = self.points.load((first + place(start + q as u32 * distance, skew)) as usize);
+                x[q] = if E::FROM {
+                    ends.load(beside + q as u32 * ends.apart(distance))
+                } else {
+                    self.points.load((first + place(start + q as u32 * distance, skew)) as usize)
+                };
             });
             let x = sixteen_twiddled(x, w);
             unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                self.points.store((first + place(start + q as u32 * distance, skew)) as usize, x[q]);
+                if E::TO {
+                    ends.store(beside + q as u32 * ends.apart(distance), x[q]);
+                } else {
+                    self.points.store((first + place(start + q as u32 * distance, skew)) as usize, x[q]);
+                }
             });
             item += self.threads;
         }
     }
+
+    /// A pass of a radix. False if it is none that there is.
+    ///
+    /// # Safety
+    /// As [`run`].
+    #[inline(always)]
+    unsafe fn of<E: Ends>(self, radix: u32, ends: E) -> bool {
+        match radix {
+            2 => self.run::<Two, E>(ends),
+            3 => self.run::<Three, E>(ends),
+            4 => self.run::<Four, E>(ends),
+            5 => self.run::<Five, E>(ends),
+            6 => self.run::<Six, E>(ends),
+            8 => self.run::<Eight, E>(ends),
+            9 => self.run::<Nine, E>(ends),
+            10 => self.run::<Ten, E>(ends),
+            12 => self.run::<Twelve, E>(ends),
+            16 if self.is_twiddled() => self.run_twiddled::<E>(ends),
+            16 => self.run::<Sixteen, E>(ends),
+            _ => return false,
+        }
+        true
+    }
 }
 
-/// Transforms `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that there
-/// is.
+/// The passes of a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes {
+    /// Points of a slot.
+    pub size: u32,
+    /// Points of a row.
+    pub row: u32,
+    /// Radices, as [`Shape`](crate::shape::Shape) has them.
+    pub radices: u64,
+    /// Rows of a slot.
+    pub rows: Rows,
+    /// First pair of twiddles.
+    pub first_twiddle: u32,
+}
+
+/// Makes passes of `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that
+/// there is.
 ///
 /// # Safety
-/// The shape fits ([`Shape::fits`]), `points` holds the slots, `twiddles` all twiddles; barriers are before and after.
+/// The radices divide the points of a row, `points` holds the slots, `twiddles` those of the passes, and what `ends`
+/// has are places of the slots' points; barriers are before and after.
 #[inline(always)]
-pub unsafe fn run(
-    shape: &Shape,
+pub unsafe fn run<E: Ends>(
+    passes: &Passes,
+    ends: E,
     spectra: u32,
     points: Shared<[f32; 2]>,
     twiddles: Global<[f32; 4]>,
     thread: u32,
     threads: u32,
 ) -> bool {
-    let mut radices = shape.radices;
-    let (mut blocks, mut rest, mut first_twiddle) = (1, shape.points, 0);
+    let Passes { size, row, mut radices, rows, mut first_twiddle } = *passes;
+    let (mut blocks, mut rest) = (1, row);
     while radices != 0 {
         if blocks > 1 {
             bar_sync_0();
         }
-        let pass = Pass { points, twiddles, size: shape.points, spectra, blocks, rest, first_twiddle, thread, threads };
+        let pass = Pass { points, twiddles, size, spectra, rows, blocks, rest, first_twiddle, thread, threads };
         let radix = (radices & 15) as u32 + 1;
-        match radix {
-            2 => pass.run::<Two>(),
-            3 => pass.run::<Three>(),
-            4 => pass.run::<Four>(),
-            5 => pass.run::<Five>(),
-            6 => pass.run::<Six>(),
-            8 => pass.run::<Eight>(),
-            10 => pass.run::<Ten>(),
-            12 => pass.run::<Twelve>(),
-            16 if blocks > 1 => pass.run_twiddled(),
-            16 => pass.run::<Sixteen>(),
-            _ => return false,
+        let is_end = (E::FROM && blocks == 1) || (E::TO && radices >> 4 == 0);
+        if !if is_end { pass.of(radix, ends) } else { pass.of(radix, InPlace) } {
+            return false;
         }
-        first_twiddle += twiddle_pairs(radix, blocks);
+        first_twiddle += twiddle_pairs(radix, rows.all * blocks);
         blocks *= radix;
         rest /= radix;
         radices >>= 4;

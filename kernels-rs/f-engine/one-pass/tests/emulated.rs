@@ -24,7 +24,8 @@ macro_rules! launch {
         let twiddles = memory.upload(&passes.twiddles());
         let pairs = memory.upload(&passes.pairs());
         let channel_of = memory.upload(&passes.channels());
-        let gains = memory.upload(&made.table_of_gains());
+        let gains: Vec<[f32; 2]> = made.gains.iter().flat_map(|gains| passes.gains(|channel| gains[channel])).collect();
+        let gains = memory.upload(&gains);
         // What is held lies elsewhere in its buffer; of every third job, and where frames that come next go, in turns.
         let held = memory.upload(&[&[0x5a5a_5a5a; 5][..], &made.words].concat());
         let job = |(index, job): (usize, &Job)| {

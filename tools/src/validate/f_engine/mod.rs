@@ -277,8 +277,18 @@ fn strided(quick: bool) -> Vec<Case> {
     let numbers =
         [packed(10), packed(11), packed(12), typed(SampleFormat::Int16, false), typed(SampleFormat::Int8, true)];
     let floats = [typed(SampleFormat::Float16, false), typed(SampleFormat::Float32, true)];
-    for (channels, spectra) in [(100, 200), (1000, 60), (3000, 20)].into_iter().take(if quick { 1 } else { 3 }) {
+    // Of many channels in two launches, with jobs of several parts, odd numbers, and rows that are odd in number.
+    let general =
+        [(100, 200), (1000, 60), (3000, 60), (3125, 30), (10_000, 20), (20_250, 14), (50_000, 5), (59_049, 3)];
+    for (place, (channels, spectra)) in general.into_iter().enumerate() {
+        if quick && !matches!(channels, 100 | 3000 | 20_250) {
+            continue;
+        }
         for (index, format) in numbers.into_iter().chain(floats).enumerate() {
+            // Of many channels one format in three.
+            if channels > 3000 && !(index + place).is_multiple_of(3) {
+                continue;
+            }
             let case = Case {
                 inputs: (1, 1 + index % 2),
                 spectra,
@@ -287,6 +297,11 @@ fn strided(quick: bool) -> Vec<Case> {
                 ..Case::new(channels, format, [16, 20, 40, 4, 32, 16, 32][index])
             };
             cases.push(if index == 1 { Case { oversampling: (4, 3), ..case } } else { case });
+        }
+        if channels >= 3000 && channels.is_multiple_of(3) {
+            // Spectra whose places in time are no binary fraction of the step.
+            let case = Case { oversampling: (6, 5), spectra: spectra.min(20), ..Case::new(channels, packed(10), 4) };
+            cases.push(Case { block: Some(channels + 77), first: 12_345, ..case });
         }
     }
     cases

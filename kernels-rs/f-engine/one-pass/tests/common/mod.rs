@@ -251,11 +251,6 @@ impl Made {
         self.passes.weights(&self.weights, bits)
     }
 
-    /// Gains as the kernels take them.
-    pub(crate) fn table_of_gains(&self) -> Vec<[f32; 2]> {
-        self.gains.iter().flat_map(|gains| self.passes.gains(|channel| gains[channel])).collect()
-    }
-
     /// The channels of the range of a spectrum before quantisation, by the reference.
     pub(crate) fn expected(&self, input: usize, s: usize) -> Vec<Complex64> {
         let case = &self.case;
