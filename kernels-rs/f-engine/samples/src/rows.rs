@@ -152,7 +152,7 @@ const EACH: u64 = TILES as u64 * (WORDS * THREADS) as u64;
 #[inline(always)]
 unsafe fn whole(from: Global<u32>, bit: u64, to: GlobalMut<u32>, word: usize) {
     let source = (bit / 32) as usize;
-    let pieces = bit % 32 == 0 && (from.address(source) | to.address(word)) % 16 == 0;
+    let pieces = bit.is_multiple_of(32) && (from.address(source) | to.address(word)).is_multiple_of(16);
     if pieces {
         let from = from.part(source, EACH as usize).cast::<[u32; 4]>();
         let to = to.part(word, EACH as usize).cast::<[u32; 4]>();
