@@ -2,7 +2,7 @@
 //!
 //! `N = R N'` points are `R` *rows* of `N'`, one behind the other. A block has `width` neighbouring points of every
 //! row, a *strip*, of [`MANY`] spectra of a job. The first passes transform over rows
-//! ([`transform`](crate::transform)), so strips need nothing of each other:
+//! ([`transform`]), so strips need nothing of each other:
 //!
 //! ```text
 //!              strip                        place in the workspace [job][spectrum][row][point]
