@@ -1,7 +1,7 @@
 //! The F-engine: packed samples to quantised channels.
 
 use fringes::channelizer::internals::shape::SPECTRA;
-use fringes::channelizer::internals::{FrameFormat, Job, JobTable, TwoPassKernels};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, SpectraLaunch, TwoPassKernels};
 use fringes::f16;
 use fringes::{Channelizer, ChunkFormat};
 use fringes_gpu::{Buffer, Stream};
@@ -252,15 +252,22 @@ impl Data {
         let mut launch = |out: &mut Buffer<u8>| {
             let samples = self.samples.view().cast::<u32>()?;
             let (out, saturated) = (out.view_mut(), saturated.view_mut());
-            let jobs = JobTable { words: table.view(), count: all.len(), after: None };
+            let jobs = (JobTable { words: table.view(), count: all.len(), after: None }, place);
             match case.format {
-                FrameFormat::Int4 => kernel.launch(&stream, samples, jobs, place, seed, out, saturated),
-                FrameFormat::Int8 => kernel.launch(&stream, samples, jobs, place, seed, out.cast::<u16>()?, saturated),
+                FrameFormat::Int4 => {
+                    kernel.launch(&stream, SpectraLaunch::of_chunk(samples, jobs, seed, (out, saturated))?)
+                }
+                FrameFormat::Int8 => {
+                    let out = (out.cast::<u16>()?, saturated);
+                    kernel.launch(&stream, SpectraLaunch::of_chunk(samples, jobs, seed, out)?)
+                }
                 FrameFormat::Float16 => {
-                    kernel.launch(&stream, samples, jobs, place, seed, out.cast::<u32>()?, saturated)
+                    let out = (out.cast::<u32>()?, saturated);
+                    kernel.launch(&stream, SpectraLaunch::of_chunk(samples, jobs, seed, out)?)
                 }
                 FrameFormat::Float32 => {
-                    kernel.launch(&stream, samples, jobs, place, seed, out.cast::<[f32; 2]>()?, saturated)
+                    let out = (out.cast::<[f32; 2]>()?, saturated);
+                    kernel.launch(&stream, SpectraLaunch::of_chunk(samples, jobs, seed, out)?)
                 }
             }
         };

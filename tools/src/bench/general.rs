@@ -5,7 +5,9 @@
 //! samples a sample is both of its parts.
 
 use fringes::channelizer::internals::shape::SPECTRA;
-use fringes::channelizer::internals::{CutKernels, FrameFormat, Job, JobTable, OnePassKernels, Place, TwoPassKernels};
+use fringes::channelizer::internals::{
+    CutKernels, FrameFormat, Job, JobTable, OnePassKernels, Place, SpectraLaunch, TwoPassKernels,
+};
 use fringes::delay::DelayValue;
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, SampleFormat, f16};
 use fringes_gpu::{Buffer, Device, Stream};
@@ -192,12 +194,12 @@ impl Kernels {
         out: &mut Buffer<u8>,
         saturated: &mut Buffer<u32>,
     ) -> Result<(), ChannelizerError> {
-        let (samples, out) = (samples.view().cast::<u32>()?, out.view_mut().cast::<u16>()?);
-        let saturated = saturated.view_mut();
+        let out = (out.view_mut().cast::<u16>()?, saturated.view_mut());
+        let launch = SpectraLaunch::of_chunk(samples.view().cast::<u32>()?, (jobs, place), Some(SEED), out)?;
         match self {
-            Self::Fast(kernels) => kernels.launch(stream, samples, jobs, place, Some(SEED), out, saturated),
-            Self::General(kernels) => kernels.launch(stream, samples, jobs, place, Some(SEED), out, saturated),
-            Self::Cut(kernels) => kernels.launch(stream, samples, jobs, place, Some(SEED), out, saturated),
+            Self::Fast(kernels) => kernels.launch(stream, launch),
+            Self::General(kernels) => kernels.launch(stream, launch),
+            Self::Cut(kernels) => kernels.launch(stream, launch),
         }
     }
 }

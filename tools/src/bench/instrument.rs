@@ -7,7 +7,7 @@
 //! case, they are kept up with. Up to 16 antennas the samples come from pinned host memory as well, by the public
 //! streams ([`instrument_link`]).
 
-use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, Shares, TwoPassKernels};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, Shares, SpectraLaunch, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, CorrelatorError};
@@ -120,9 +120,9 @@ impl Engines {
         saturated: &mut Buffer<u32>,
         work: &Work,
     ) -> Result<(), ChannelizerError> {
-        let jobs = JobTable { words: work.jobs.view(), count: work.count, after: None };
-        let (samples, out) = (samples.cast::<u32>()?, out.view_mut().cast::<u16>()?);
-        self.f_engine.launch(stream, samples, jobs, work.place, Some(SEED), out, saturated.view_mut())
+        let jobs = (JobTable { words: work.jobs.view(), count: work.count, after: None }, work.place);
+        let out = (out.view_mut().cast::<u16>()?, saturated.view_mut());
+        self.f_engine.launch(stream, SpectraLaunch::of_chunk(samples.cast::<u32>()?, jobs, Some(SEED), out)?)
     }
 
     /// Adds the products of a chunk's rows to sums.

@@ -3,9 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fringes_gpu::{
-    Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
-};
+use fringes_gpu::{Buffer, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args};
 use fringes_kernel_abi::f_engine::one_pass as abi;
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
@@ -18,7 +16,7 @@ use super::one_pass::finite;
 use super::one_pass_plan::MOST_TAPS;
 use super::passes::{LANES, Workspace, no_kernel};
 use super::shape::of_lanes;
-use super::{JobTable, Place, Sources, Target, Targets, texts};
+use super::{JobTable, Sources, SpectraLaunch, Target, Targets, texts};
 use crate::{Channelizer, ChannelizerError, Precision};
 
 /// Threads of a block.
@@ -198,30 +196,9 @@ impl CutKernels {
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
-        samples: BufferView<'_, u32>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: BufferViewMut<'_, T>,
-        saturated: BufferViewMut<'_, u32>,
+        launch: SpectraLaunch<'_, T>,
     ) -> Result<(), ChannelizerError> {
-        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
-    }
-
-    /// Runs jobs, as [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn launch_over<T: KernelElement>(
-        &self,
-        stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, T>,
-    ) -> Result<(), ChannelizerError> {
-        let Sources { chunk, held } = samples;
+        let SpectraLaunch { samples: Sources { chunk, held }, jobs, place, dither, out } = launch;
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
         let jobs_of_table = jobs.checked()?;

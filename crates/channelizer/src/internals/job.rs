@@ -2,6 +2,8 @@
 
 use fringes_gpu::{BufferView, BufferViewMut, GpuError};
 
+use super::passes::{JobTable, Place};
+
 pub use fringes_kernel_abi::f_engine::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT};
 
 /// Samples that jobs of a launch read: packed, as words, with at least
@@ -52,5 +54,36 @@ impl<'a, T: bytemuck::Pod> Targets<'a, T> {
         let (values, no_values) = values.split_at(length)?;
         let (saturated, no_counts) = saturated.split_at(counts)?;
         Ok(Self { given: Target { values, saturated }, next: Target { values: no_values, saturated: no_counts } })
+    }
+}
+
+/// What a launch of spectra reads and writes, whichever kernels make them.
+#[derive(Debug)]
+pub struct SpectraLaunch<'a, T> {
+    /// Samples.
+    pub samples: Sources<'a>,
+    /// Jobs; one that does not keep to the buffers ends the launch with an error of the driver.
+    pub jobs: JobTable<'a>,
+    /// Where values lie.
+    pub place: Place,
+    /// With a seed, integer formats are dithered.
+    pub dither: Option<u64>,
+    /// Values, and counts to which those of saturated ones are added.
+    pub out: Targets<'a, T>,
+}
+
+impl<'a, T: bytemuck::Pod> SpectraLaunch<'a, T> {
+    /// That of jobs which read a chunk alone and write complete frames alone.
+    ///
+    /// # Errors
+    /// None.
+    pub fn of_chunk(
+        chunk: BufferView<'a, u32>,
+        (jobs, place): (JobTable<'a>, Place),
+        dither: Option<u64>,
+        (values, saturated): (BufferViewMut<'a, T>, BufferViewMut<'a, u32>),
+    ) -> Result<Self, GpuError> {
+        let (samples, out) = (Sources::chunk(chunk)?, Targets::given(values, saturated)?);
+        Ok(Self { samples, jobs, place, dither, out })
     }
 }

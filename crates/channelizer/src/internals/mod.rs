@@ -39,7 +39,7 @@ mod two_pass;
 
 pub use cut::CutKernels;
 pub use filter::{FilterKernels, FilterShape};
-pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
+pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, SpectraLaunch, Target, Targets};
 pub use launches::LaunchBytes;
 pub use one_pass::OnePassKernels;
 pub use passes::{After, FrameFormat, JobTable, Place, Shares};

@@ -4,16 +4,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{
-    Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
-};
+use fringes_gpu::{Buffer, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args};
 use fringes_kernel_abi::f_engine::one_pass as abi;
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::format::{Numbers, output_name};
 use super::gain_table::GainTable;
-use super::{JOB_PIECES, JobTable, Place, Sources, Targets, texts};
+use super::{JOB_PIECES, JobTable, Sources, SpectraLaunch, Targets, texts};
 use crate::internals::one_pass_plan::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, Passes};
 use crate::{Channelizer, ChannelizerError};
 
@@ -164,30 +162,9 @@ impl OnePassKernels {
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
-        samples: BufferView<'_, u32>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: BufferViewMut<'_, T>,
-        saturated: BufferViewMut<'_, u32>,
+        launch: SpectraLaunch<'_, T>,
     ) -> Result<(), ChannelizerError> {
-        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
-    }
-
-    /// Runs jobs, as [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
-    ///
-    /// # Errors
-    /// As [`OnePassKernels::launch`].
-    pub fn launch_over<T: KernelElement>(
-        &self,
-        stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, T>,
-    ) -> Result<(), ChannelizerError> {
-        let Sources { chunk, held } = samples;
+        let SpectraLaunch { samples: Sources { chunk, held }, jobs, place, dither, out } = launch;
         let Targets { given, next } = out;
         let JobTable { words: jobs, count, after } = jobs;
         let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());

@@ -15,7 +15,7 @@ use super::launches::LaunchBytes;
 use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
 use super::shape::{JOBS, Shape};
 use super::tensor_shape::TensorShape;
-use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
+use super::{FrameFormat, JobTable, Place, Sources, SpectraLaunch, Target, Targets, tensor_tables, texts};
 use crate::{Channelizer, ChannelizerError, Precision};
 
 /// f16 of a number.
@@ -170,21 +170,17 @@ impl TensorKernels {
         (weights + matrices + workspace).saturating_add(gains)
     }
 
-    /// As [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
+    /// Runs jobs, as [`TwoPassKernels::launch`](super::TwoPassKernels::launch).
     ///
     /// # Errors
     /// As there, and [`ChannelizerError::ChannelRange`] for channels beyond those of the inner half, if the kernels
     /// make these alone.
-    pub fn launch_over<T: KernelElement>(
+    pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, T>,
+        launch: SpectraLaunch<'_, T>,
     ) -> Result<(), ChannelizerError> {
-        let Sources { chunk, held } = samples;
+        let SpectraLaunch { samples: Sources { chunk, held }, jobs, place, dither, out } = launch;
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
         let jobs_of_launch = jobs.checked()?;

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
+use fringes_gpu::{Buffer, Device, Kernel, KernelElement, Stream, args};
 use fringes_types::ChunkFormat;
 use num_complex::Complex64;
 
@@ -12,7 +12,7 @@ use super::gain_table::GainTable;
 use super::launches::LaunchBytes;
 use super::passes::{self, LANES, Workspace, no_kernel};
 use super::shape::{CHANNELS, JOBS, Shape};
-use super::{FrameFormat, Job, JobTable, Place, Sources, Target, Targets, tables, texts};
+use super::{FrameFormat, Job, JobTable, Place, Sources, SpectraLaunch, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError, Precision};
 
 /// A plan's kernels, weights and tables on one device: for 64 to 65536 channels (powers of two), with up to 64 taps,
@@ -157,11 +157,7 @@ impl TwoPassKernels {
         shapes.map(bytes).max()
     }
 
-    /// Runs jobs. `samples` are samples as words, with at least
-    /// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated
-    /// values are added to `saturated`. With a seed, integer formats are dithered.
-    ///
-    /// A job that does not keep to the buffers ends the launch with an error of the driver.
+    /// Runs jobs.
     ///
     /// # Errors
     /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`,
@@ -170,31 +166,9 @@ impl TwoPassKernels {
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
-        samples: BufferView<'_, u32>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: BufferViewMut<'_, T>,
-        saturated: BufferViewMut<'_, u32>,
+        launch: SpectraLaunch<'_, T>,
     ) -> Result<(), ChannelizerError> {
-        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
-    }
-
-    /// [`TwoPassKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or
-    /// those that come next ([`Job::flags`](super::Job::flags)).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn launch_over<T: KernelElement>(
-        &self,
-        stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, T>,
-    ) -> Result<(), ChannelizerError> {
-        let Sources { chunk, held } = samples;
+        let SpectraLaunch { samples: Sources { chunk, held }, jobs, place, dither, out } = launch;
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
         let jobs_of_launch = jobs.checked()?;

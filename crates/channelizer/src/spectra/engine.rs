@@ -21,7 +21,7 @@ use super::{Settings, Work};
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
 use crate::internals::samples::{Flags, SampleKernels};
-use crate::internals::{Place, RunSizes, Sources, Target, Targets};
+use crate::internals::{Place, RunSizes, Sources, SpectraLaunch, Target, Targets};
 use crate::timeline::{Advance, Timeline};
 use crate::{Channelizer, ChannelizerError, Precision};
 
@@ -415,7 +415,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
                 (given.values, next.values) = (values.view_mut(), values_next.view_mut());
             }
             let (jobs, dither) = (sent.part(part, Some(moved))?, work.settings.dither);
-            kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })
+            let out = Targets { given, next };
+            kernels.launch(stream, SpectraLaunch { samples, jobs, place: *place, dither, out })
         });
         // Also of a chunk that failed: what is moved is given back in the order of the stream.
         stream.wait(moved)?;

@@ -11,7 +11,7 @@ use super::Settings;
 use crate::internals::cut_plan;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    CutKernels, FrameFormat, Job, JobLength, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels,
+    CutKernels, FrameFormat, Job, JobLength, OnePassKernels, SpectraLaunch, Target, Targets, TensorKernels,
     TwoPassKernels, cut, one_pass, shape::SPECTRA,
 };
 use crate::{Channelizer, ChannelizerError, Precision};
@@ -152,46 +152,33 @@ impl Kernels {
     pub(super) fn launch<Q: FrameSample>(
         &self,
         stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, Q>,
+        launch: SpectraLaunch<'_, Q>,
     ) -> Result<(), ChannelizerError> {
-        let dither = dither.filter(|_| Q::INTEGER);
         match Q::FORMAT {
-            SampleFormat::Int4 => self.run(stream, samples, jobs, place, dither, cast::<_, u8>(out)?),
-            SampleFormat::Int8 | SampleFormat::Int16 => {
-                self.run(stream, samples, jobs, place, dither, cast::<_, u16>(out)?)
-            }
-            SampleFormat::Float16 => self.run(stream, samples, jobs, place, dither, cast::<_, u32>(out)?),
-            SampleFormat::Float32 => self.run(stream, samples, jobs, place, dither, cast::<_, [f32; 2]>(out)?),
+            SampleFormat::Int4 => self.run(stream, cast::<_, u8>(launch)?),
+            SampleFormat::Int8 | SampleFormat::Int16 => self.run(stream, cast::<_, u16>(launch)?),
+            SampleFormat::Float16 => self.run(stream, cast::<_, u32>(launch)?),
+            SampleFormat::Float32 => self.run(stream, cast::<_, [f32; 2]>(launch)?),
         }
     }
 
-    fn run<T: KernelElement>(
-        &self,
-        stream: &Stream,
-        samples: Sources<'_>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: Targets<'_, T>,
-    ) -> Result<(), ChannelizerError> {
+    fn run<T: KernelElement>(&self, stream: &Stream, launch: SpectraLaunch<'_, T>) -> Result<(), ChannelizerError> {
         match self {
-            Self::Tensor(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
-            Self::TwoPass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
-            Self::OnePass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
-            Self::Cut(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
+            Self::Tensor(kernels) => kernels.launch(stream, launch),
+            Self::TwoPass(kernels) => kernels.launch(stream, launch),
+            Self::OnePass(kernels) => kernels.launch(stream, launch),
+            Self::Cut(kernels) => kernels.launch(stream, launch),
         }
     }
 }
 
-/// Targets as the elements that a kernel writes.
-fn cast<Q: FrameSample, T: KernelElement>(out: Targets<'_, Q>) -> Result<Targets<'_, T>, GpuError> {
-    let Targets { given, next } = out;
+/// A launch with the elements that a kernel writes, dithered if they are integers.
+fn cast<Q: FrameSample, T: KernelElement>(launch: SpectraLaunch<'_, Q>) -> Result<SpectraLaunch<'_, T>, GpuError> {
+    let SpectraLaunch { samples, jobs, place, dither, out: Targets { given, next } } = launch;
     let given = Target { values: given.values.cast()?, saturated: given.saturated };
-    Ok(Targets { given, next: Target { values: next.values.cast()?, saturated: next.saturated } })
+    let next = Target { values: next.values.cast()?, saturated: next.saturated };
+    let dither = dither.filter(|_| Q::INTEGER);
+    Ok(SpectraLaunch { samples, jobs, place, dither, out: Targets { given, next } })
 }
 
 /// The gain of an input and a channel. Kernels count gains and dither by one number: tables have rows of inputs that

@@ -19,7 +19,7 @@ use super::tables;
 use super::{Batch, GpuEngine, Settings, Work};
 use crate::internals::samples::SampleKernels;
 use crate::internals::{
-    JOB_WORDS, Job, JobLength, JobTable, Periods, Place, RUN_WORDS, Run, RunSizes, Shares, Sources, Targets, chunk,
+    JOB_WORDS, Job, JobLength, JobTable, Periods, Place, RUN_WORDS, Run, RunSizes, Shares, SpectraLaunch, chunk,
 };
 use crate::timeline::{Advance, Timeline};
 use crate::{Channelizer, ChannelizerError, Precision};
@@ -288,16 +288,9 @@ impl<'a> GpuArray<'a> {
         let mut values = self.pool.take::<Complex<f32>>(stream, elements)?;
         let mut saturated = self.pool.take_zeroed::<u32>(stream, inputs)?;
         let place = self.shape.place(spectra.len());
-        let (out, counts) = (values.view_mut(), saturated.view_mut());
-        let (sources, targets) = (Sources::chunk(rows.samples)?, Targets::given(out, counts)?);
-        let queued = self.kernels.launch(
-            stream,
-            sources,
-            JobTable { words: jobs.view(), count, after: None },
-            place,
-            None,
-            targets,
-        );
+        let jobs = JobTable { words: jobs.view(), count, after: None };
+        let out = (values.view_mut(), saturated.view_mut());
+        let queued = self.kernels.launch(stream, SpectraLaunch::of_chunk(rows.samples, (jobs, place), None, out)?);
         // Part of the work may be queued even if it failed.
         samples.array().reads_queued(stream)?;
         queued?;
