@@ -13,7 +13,7 @@ use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 
 use super::frames::{Ahead, Need, Queued};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
-use super::runs::{Places, Runs, Together};
+use super::runs::{LaunchJobs, Places, Runs};
 use super::seam::{ChunkRows, MOST_MORE, Seam, Step, pad_bits};
 use super::statistics::DeviceStatistics;
 use super::tables::{TABLES, Tables, Written};
@@ -79,7 +79,7 @@ pub struct Prepared<Q: FrameSample> {
     frames: Need<Q>,
     step: Step,
     /// Jobs of each launch, and where their values lie.
-    launches: Vec<(Together, Place)>,
+    launches: Vec<(LaunchJobs, Place)>,
     tables: Written,
     kernels: Arc<Kernels>,
 }
@@ -390,6 +390,12 @@ impl<Q: FrameSample> GpuEngine<Q> {
         }
         let mut frames = frames.begin(stream, work, self.ahead.take())?;
 
+        let none = || -> Result<Queued<Q>, ChannelizerError> {
+            Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
+        };
+        let (mut no_given, mut no_next) = (none()?, none()?);
+        let ring = || self.ring.as_ref().map(|ring| ring.memory_on(&self.device)).transpose();
+        let mut in_ring = (ring()?, ring()?);
         let [now, later] = &mut self.rows;
         self.tables.send(&self.samples, stream, &tables)?;
         let sent = self.tables.sent(&tables)?;
@@ -401,12 +407,6 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let queued = self.samples.move_rows(moving, chunk, held, tables.rows(), sent.pieces, zeros);
         moved.record(moving)?;
         queued?;
-        let none = || -> Result<Queued<Q>, ChannelizerError> {
-            Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
-        };
-        let (mut no_given, mut no_next) = (none()?, none()?);
-        let ring = || self.ring.as_ref().map(|ring| ring.memory_on(&self.device)).transpose();
-        let mut in_ring = (ring()?, ring()?);
         let queued = launches.iter().try_for_each(|(part, place)| {
             let samples = Sources { chunk, held: now.view() };
             let mut given = target(frames.given.as_mut().unwrap_or(&mut no_given));
@@ -414,7 +414,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             if let (Some(values), Some(values_next)) = (&mut in_ring.0, &mut in_ring.1) {
                 (given.values, next.values) = (values.view_mut(), values_next.view_mut());
             }
-            let (jobs, dither) = (sent.part(part, Some(moved))?, work.settings.dither);
+            let (jobs, dither) = (sent.part(part, moved)?, work.settings.dither);
             let out = Targets { given, next };
             kernels.launch(stream, SpectraLaunch { samples, jobs, place: *place, dither, out })
         });

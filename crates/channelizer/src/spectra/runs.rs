@@ -35,7 +35,7 @@ pub(super) struct Runs {
     /// first one.
     runs: Vec<Run>,
     /// Jobs of each launch.
-    launches: Vec<Together>,
+    launches: Vec<LaunchJobs>,
     jobs: usize,
     /// Samples of the window of a spectrum, and from one to the next.
     window: i64,
@@ -58,7 +58,7 @@ pub(super) struct Places {
 
 /// Jobs of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Together {
+pub(super) struct LaunchJobs {
     pub(super) jobs: Range<usize>,
     /// So many of them, the first ones, need nothing that is moved before spectra are made.
     pub(super) ready: usize,
@@ -99,7 +99,7 @@ impl Runs {
                     count = all.jobs - first;
                 }
             }
-            all.launches.push(Together { jobs: first..all.jobs, ready: count });
+            all.launches.push(LaunchJobs { jobs: first..all.jobs, ready: count });
         }
         all
     }
@@ -117,7 +117,7 @@ impl Runs {
     }
 
     /// Jobs of each launch.
-    pub(super) fn launches(&self) -> &[Together] {
+    pub(super) fn launches(&self) -> &[LaunchJobs] {
         &self.launches
     }
 
@@ -401,7 +401,7 @@ mod tests {
             frames_of_a_run = runs.iter().map(|run| run.frames).fold(frames_of_a_run, u32::max);
             let jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
             let waits = |job: &Job| job.flags & HELD != 0 || (next_waits && job.flags & NEXT != 0);
-            for (index, Together { jobs: of, ready }) in launches.iter().enumerate() {
+            for (index, LaunchJobs { jobs: of, ready }) in launches.iter().enumerate() {
                 let of = &jobs[of.clone()];
                 assert!(!of[..*ready].iter().any(waits), "jobs that wait come last");
                 readied += ready;

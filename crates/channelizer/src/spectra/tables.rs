@@ -13,7 +13,7 @@ use std::ops::Range;
 use fringes_backend::{DeviceError, Staging};
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Event, PinnedBuffer, Stream};
 
-use super::runs::Together;
+use super::runs::LaunchJobs;
 use crate::ChannelizerError;
 use crate::internals::samples::{RunPieces, RunTable, SPAN, SPAN_PIECES, SampleKernels, Span};
 use crate::internals::{After, JOB_PIECES, JobTable, RUN_WORDS, Run, RunSizes};
@@ -157,12 +157,11 @@ pub(super) struct SentJobs<'a> {
 
 impl<'a> SentJobs<'a> {
     /// Some of them, for a launch, of which those that are not ready wait for what is moved.
-    pub(super) fn part(&self, part: &Together, moved: Option<&'a Event>) -> Result<JobTable<'a>, ChannelizerError> {
-        let Together { jobs, ready } = part;
+    pub(super) fn part(&self, part: &LaunchJobs, moved: &'a Event) -> Result<JobTable<'a>, ChannelizerError> {
+        let LaunchJobs { jobs, ready } = part;
         let place = |job: usize| self.before + job * JOB_PIECES;
         let words = self.pieces.slice(place(jobs.start)..place(jobs.end))?;
-        let after = moved.map(|moved| After { ready: *ready, moved });
-        Ok(JobTable { words, count: jobs.len(), after })
+        Ok(JobTable { words, count: jobs.len(), after: Some(After { ready: *ready, moved }) })
     }
 }
 
