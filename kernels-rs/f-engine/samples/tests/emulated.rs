@@ -193,37 +193,66 @@ fn rows_of_bits_go_behind_what_is_held_and_what_is_before_them_stays() {
             new = new.min(60_000);
             spans.push([0, 0, chunk_bit, new, (4 + row) * pitch as u64 + 32 * random.random_range(0..17), 0]);
         }
-        // More lies behind the spans; counts become zeros.
+        // More lies behind the spans; counts become zeros. Blocks take tiles in turn, or there are too many.
         let (count, zeros) = ([0, 5, 600][round % 3], [0, 300, 1][round / 3 % 3]);
-        let jobs: Vec<[u32; 4]> = (0..count).map(|_| random.random()).collect();
-        let table = [&pieces(spans.iter().flatten()), &jobs[..]].concat();
-        // Blocks take tiles in turn, or there are too many.
-        let tiles = [1, 2, 4][round % 3];
-        let mut memory = GlobalMemory::new();
-        let (a, b, c, d) = (memory.upload(&chunk), memory.upload(&held), memory.upload(&next), memory.upload(&table));
-        let e = memory.allocate::<u32>(zeros);
-        let blocks = 6 * tiles + zeros.div_ceil(THREADS as usize) as u32 + 1;
-        let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [blocks, 1, 1], [THREADS, 1, 1]);
-        let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
-        let run = || kernels::begin(a.into(), b.into(), c.into(), d.into(), 6, tiles, e.into());
-        let report = launch.run(&mut memory, run);
-        report.assert_clean();
-        assert!(memory.values::<u32>(e).iter().all(|&count| count == 0));
-        let (found_held, found_next): (Vec<u32>, Vec<u32>) = (memory.values(b), memory.values(c));
-        let mut written = [vec![false; held.len() * 32], vec![false; next.len() * 32]];
-        for span in &spans {
-            let [held_bit, kept, chunk_bit, new, at, to_next] = span.map(|number| number as usize);
-            let found = if to_next == 0 { &found_held } else { &found_next };
-            for i in 0..kept + new {
-                let expected = if i < kept { bit(&held, held_bit + i) } else { bit(&chunk, chunk_bit + i - kept) };
-                assert_eq!(bit(found, at + i), expected, "{round} {span:?} {i}");
-            }
-            written[to_next][at..(at + kept + new).next_multiple_of(32)].fill(true);
+        let behind: Vec<[u32; 4]> = (0..count).map(|_| random.random()).collect();
+        moves((&chunk, &held, &next), &spans, &behind, [1, 2, 4][round % 3], zeros);
+    }
+}
+
+/// What a block writes at a time lies in one source nearly always: from a piece of 16 bytes to one, from a word that
+/// begins none, from any bit.
+#[test]
+fn long_rows_go_by_pieces_and_by_words() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut words = |bits: u64| -> Vec<u32> { (0..bits / 32).map(|_| random.random()).collect() };
+    let pitch = 640_000;
+    let (chunk, held, next) = (words(320_000), words(3 * pitch), words(3 * pitch));
+    let spans = [
+        [0, 299_008, 0, 290_000, 0, 1],
+        [pitch + 128, 200_003, 37, 280_000, pitch + 128, 1],
+        [2 * pitch + 64, 180_000, 32, 270_001, 2 * pitch + 32, 1],
+        [0, 0, 256, 300_000, 2 * pitch + 256_000, 0],
+    ];
+    for tiles in [1, 3] {
+        moves((&chunk, &held, &next), &spans, &[], tiles, 1);
+    }
+}
+
+/// Runs `begin` on spans, with so many blocks a row and counts, and looks at every bit of the rows.
+fn moves(
+    (chunk, held, next): (&[u32], &[u32], &[u32]),
+    spans: &[[u64; SPAN]],
+    behind: &[[u32; 4]],
+    tiles: u32,
+    zeros: usize,
+) {
+    let rows = spans.len() as u32;
+    let table = [&pieces(spans.iter().flatten()), behind].concat();
+    let mut memory = GlobalMemory::new();
+    let (a, b, c, d) = (memory.upload(chunk), memory.upload(held), memory.upload(next), memory.upload(&table));
+    let e = memory.allocate::<u32>(zeros);
+    let blocks = rows * tiles + zeros.div_ceil(THREADS as usize) as u32 + 1;
+    let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [blocks, 1, 1], [THREADS, 1, 1]);
+    let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
+    let run = || kernels::begin(a.into(), b.into(), c.into(), d.into(), rows, tiles, e.into());
+    let report = launch.run(&mut memory, run);
+    report.assert_clean();
+    assert!(memory.values::<u32>(e).iter().all(|&count| count == 0));
+    let (found_held, found_next): (Vec<u32>, Vec<u32>) = (memory.values(b), memory.values(c));
+    let mut written = [vec![false; held.len() * 32], vec![false; next.len() * 32]];
+    for span in spans {
+        let [held_bit, kept, chunk_bit, new, at, to_next] = span.map(|number| number as usize);
+        let found = if to_next == 0 { &found_held } else { &found_next };
+        for i in 0..kept + new {
+            let expected = if i < kept { bit(held, held_bit + i) } else { bit(chunk, chunk_bit + i - kept) };
+            assert_eq!(bit(found, at + i), expected, "{span:?} {i}");
         }
-        for (written, found, before) in [(&written[0], &found_held, &held), (&written[1], &found_next, &next)] {
-            for i in (0..written.len()).filter(|&i| !written[i]) {
-                assert_eq!(bit(found, i), bit(before, i), "{round} {i}");
-            }
+        written[to_next][at..(at + kept + new).next_multiple_of(32)].fill(true);
+    }
+    for (written, found, before) in [(&written[0], &found_held, held), (&written[1], &found_next, next)] {
+        for i in (0..written.len()).filter(|&i| !written[i]) {
+            assert_eq!(bit(found, i), bit(before, i), "{i}");
         }
     }
 }
