@@ -53,7 +53,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     let general = |channels| Case { of: Of::General, ..Case::new(channels) };
     let cut = |channels| Case { of: Of::Cut, ..Case::new(channels) };
-    for channels in [64, 128, 1000, 1024, 1536, 3072] {
+    for channels in [64, 128, 675, 1000, 1024, 1215, 1250, 1536, 3072] {
         ten_bits.run(bench, ceilings, general(channels), Some(&fast))?;
     }
     for channels in [3000, 5000, 10_000, 20_000, 30_000, 50_000] {
@@ -61,6 +61,16 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     for channels in [64, 128] {
         ten_bits.run(bench, ceilings, Case::new(channels), Some(&fast))?;
+    }
+    let oversampled = |case: Case| Case { oversampling: (4, 3), ..case };
+    for channels in [240, 480, 1000] {
+        ten_bits.run(bench, ceilings, oversampled(general(channels)), Some(&fast))?;
+    }
+    for channels in [240, 480, 1000, 3000, 10_000, 30_000] {
+        ten_bits.run(bench, ceilings, oversampled(cut(channels)), Some(&fast))?;
+    }
+    for channels in [256, 512, 2048, 8192, 32_768] {
+        ten_bits.run(bench, ceilings, oversampled(Case::new(channels)), Some(&fast))?;
     }
     for of in [Of::General, Of::TwoPasses] {
         for (channels, oversampling) in [(1024, (32, 27)), (1024, (4, 3)), (4096, (32, 27)), (16384, (4, 3))] {

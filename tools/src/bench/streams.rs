@@ -131,13 +131,16 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 fn strided() -> Vec<Case> {
     let case = |channels| Case::new("f_engine_strided", channels);
     let mut all = Vec::new();
-    let few = [64, 128, 192, 256, 768, 1000, 1024, 1280, 1500, 1536, 3000, 3072, 4096, 5120, 6144];
+    let few = [64, 128, 192, 256, 675, 768, 1000, 1024, 1215, 1250, 1280, 1500, 1536, 3000, 3072, 4096, 5120, 6144];
     let many = [8192, 10_000, 12_288, 16_384, 20_000, 32_768, 50_000, 65_536];
     for channels in few.into_iter().chain(many) {
         all.push(case(channels));
     }
     for channels in [256, 1024, 4096, 16384, 65536] {
         all.extend([(32, 27), (4, 3)].map(|oversampling| Case { oversampling, ..case(channels) }));
+    }
+    for channels in [1000, 3000, 10_000] {
+        all.push(Case { oversampling: (4, 3), ..case(channels) });
     }
     for (channels, taps) in [(1024, 48), (1024, 64), (4096, 64), (8192, 64), (16384, 64), (32768, 64), (65536, 64)] {
         all.push(Case { taps, ..case(channels) });

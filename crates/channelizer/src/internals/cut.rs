@@ -8,7 +8,7 @@ use fringes_kernel_abi::f_engine::one_pass as abi;
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
-use super::cut_plan::{CutPlan, PART, SPECTRA};
+use super::cut_plan::{CutPlan, SPECTRA, Spread};
 use super::format::{Numbers, output_name};
 use super::gain_table::GainTable;
 use super::launches::LaunchBytes;
@@ -95,6 +95,7 @@ pub struct CutKernels {
     taps: u32,
     /// Numbers from spectrum to spectrum.
     stride: u32,
+    spread: Spread,
     /// Spectra of a block of the second launch.
     part: usize,
     inputs: usize,
@@ -145,6 +146,7 @@ impl CutKernels {
             numbers,
             taps: plan.taps() as u32,
             stride: plan.stride() as u32 * numbers.parts,
+            spread: Spread::new(plan.step(), plan.stride(), SPECTRA),
             part,
             inputs,
             first_twiddles: cut.first_twiddles(),
@@ -214,7 +216,7 @@ impl CutKernels {
         let launches = (self.launches.of(count), 1);
         workspace.run(stream, after, launches, |stream, between, first_job, jobs_of_launch| {
             let strips = self.cut.row() / self.cut.width();
-            let grid = [strips, SPECTRA / PART, jobs_of_launch].map(|blocks| blocks as u32);
+            let grid = [strips, self.spread.blocks(SPECTRA), jobs_of_launch].map(|blocks| blocks as u32);
             let config = LaunchConfig::new(grid, [THREADS, 1, 1]).with_shared_bytes(self.cut.strip_bytes() as u32);
             let columns = args![
                 chunk,
@@ -229,6 +231,8 @@ impl CutKernels {
                 first,
                 rows_of_all,
                 self.cut.width() as u32,
+                self.spread.period as u32,
+                self.spread.part as u32,
                 self.taps,
                 self.stride,
                 self.numbers.bits,

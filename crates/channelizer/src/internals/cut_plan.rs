@@ -12,18 +12,36 @@
 
 use num_complex::Complex64;
 
-use super::one_pass_plan::{MOST_TAPS, Passes, RADICES, cheapest, pair, reversed, root};
+use super::one_pass_plan::{MOST_TAPS, Passes, RADICES, RADICES_OF_ROWS, cheapest, pair, reversed, root};
 use fringes_kernel_abi::f_engine::one_pass as abi;
 
 /// Most points of a spectrum.
 pub const MOST_POINTS: usize = 1 << 16;
 
-/// Fewest points of a spectrum that is cut: from 1180 on a block of one launch has no room for the twelve spectra that
-/// a thread filters together; 1500 were as fast either way.
-pub const LEAST_POINTS: usize = 1536;
+/// Fewest points of a spectrum that can be cut.
+pub const LEAST_POINTS: usize = 48;
 
-/// Spectra that a block of the first launch has.
+/// Fewest points that are, of critically sampled spectra: from 1180 on a block of one launch has no room for the twelve
+/// spectra that a thread filters together; 1500 were as fast either way.
+const LEAST_CRITICAL: usize = 1536;
+
+/// Fewest points that are, where spectra have rows in common in two launches alone ([`Spread`]).
+const LEAST_SPREAD: usize = 256;
+
+/// Whether spectra of so many points are made in two launches, by what is faster.
+pub fn is_faster(points: usize, step: usize, stride: usize) -> bool {
+    let is_spread = stride < step && Spread::new(step, stride, SPECTRA).period > 1;
+    points >= if is_spread { LEAST_SPREAD } else { LEAST_CRITICAL }
+}
+
+/// Most spectra that a block of the first launch has.
 pub const PART: usize = abi::MANY;
+
+/// Most spectra from one of a block to its next: a job has 6 of each then.
+const MOST_PERIOD: usize = SPECTRA / 6;
+
+/// Most steps from one spectrum of a block to its next.
+const MOST_STEPS: usize = 4;
 
 /// Most spectra of a job.
 pub const SPECTRA: usize = 4 * PART;
@@ -40,6 +58,34 @@ const MOST_STRIP_BYTES: usize = 96 << 10;
 
 /// In place of a second row.
 const NONE: usize = 0xffff;
+
+/// Which spectra of a job a block of the first launch has: every so many, so that they are a few whole steps apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// Spectra from one of a block to its next.
+    pub period: usize,
+    /// Spectra of a block.
+    pub part: usize,
+}
+
+impl Spread {
+    /// That of a plan's step and stride, for jobs of so many spectra.
+    ///
+    /// Spectra oversampled by `P / B`, in lowest terms, are `B` steps apart if they are `P` from each other. With more
+    /// than four steps, or so large a `P` that a job has few of each, they are neighbours.
+    pub fn new(step: usize, stride: usize, spectra: usize) -> Self {
+        let common = (1..=stride).rev().find(|of| step.is_multiple_of(*of) && stride.is_multiple_of(*of)).unwrap_or(1);
+        let (period, steps) = (step / common, stride / common);
+        let period = if period <= MOST_PERIOD && steps <= MOST_STEPS { period } else { 1 };
+        let of_period = spectra.div_ceil(period);
+        Self { period, part: of_period.div_ceil(of_period.div_ceil(PART)) }
+    }
+
+    /// Blocks that have the spectra of a job.
+    pub fn blocks(&self, spectra: usize) -> usize {
+        self.period * spectra.div_ceil(self.period).div_ceil(self.part)
+    }
+}
 
 /// A cut transform of complex points, and whether samples are complex.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +127,7 @@ impl CutPlan {
             let row = channels / rows;
             let widths = divide(row, row).filter(move |&width| strip_bytes(rows, width) <= MOST_STRIP_BYTES);
             let width = widths.min_by_key(|&width| cost(channels, rows, width, complex))?;
-            let passes = cheapest(rows, &RADICES)?.0 + cheapest(row, &RADICES)?.0;
+            let passes = cheapest(rows, &RADICES)?.0 + cheapest(row, RADICES_OF_ROWS)?.0;
             Some((passes + cost(channels, rows, width, complex), rows, width))
         };
         let (_, rows, width) = divide(channels, MOST_ROWS).filter_map(with).min()?;
@@ -95,7 +141,7 @@ impl CutPlan {
         if rows < 2 || row < 2 || rows * row != channels || !row.is_multiple_of(width.max(1)) {
             return None;
         }
-        let (first, last) = (cheapest(rows, &RADICES)?.1, cheapest(row, &RADICES)?.1);
+        let (first, last) = (cheapest(rows, &RADICES)?.1, cheapest(row, RADICES_OF_ROWS)?.1);
         let radices: Vec<usize> = first.iter().chain(&last).copied().collect();
         Some(Self { passes: Passes::of(channels, complex, radices), first: first.len(), rows, width })
     }
@@ -252,6 +298,40 @@ mod tests {
     }
 
     #[test]
+    fn blocks_have_every_spectrum_of_a_job_once_and_their_spectra_are_whole_steps_apart() {
+        for (step, stride, period, part) in [
+            (2000, 2000, 1, 12),
+            (2000, 1500, 4, 12),
+            (2000, 1000, 2, 12),
+            (150, 100, 3, 8),
+            (120, 96, 5, 10),
+            (120, 45, 8, 6),
+            // Five steps; nine of a period; more than that.
+            (120, 100, 1, 12),
+            (90, 10, 1, 12),
+            (3072, 2592, 1, 12),
+        ] {
+            let spread = Spread::new(step, stride, SPECTRA);
+            assert_eq!(spread, Spread { period, part });
+            assert!(period == 1 || (period * stride).is_multiple_of(step));
+            let mut seen = [0; SPECTRA];
+            for block in 0..spread.blocks(SPECTRA) {
+                let first = block / period * part * period + block % period;
+                (0..part).map(|i| first + i * period).filter(|&s| s < SPECTRA).for_each(|s| seen[s] += 1);
+            }
+            assert_eq!(seen, [1; SPECTRA], "{step} {stride}");
+        }
+    }
+
+    #[test]
+    fn spectra_with_rows_in_common_are_cut_from_fewer_points_on() {
+        // Points, step, stride: critically sampled; by 4 / 3; by 32 / 27.
+        assert!(!is_faster(1500, 3000, 3000) && is_faster(1536, 3072, 3072));
+        assert!(is_faster(1000, 2000, 1500) && is_faster(1000, 1000, 750) && !is_faster(96, 192, 144));
+        assert!(!is_faster(720, 1440, 1215) && is_faster(2000, 4000, 3375));
+    }
+
+    #[test]
     fn every_number_of_channels_has_blocks_that_fit_the_smallest_gpu() {
         for (channels, complex) in smooth().into_iter().flat_map(|n| [(n, false), (n, true)]) {
             let plan = CutPlan::new(channels, complex).unwrap();
@@ -260,7 +340,7 @@ mod tests {
             assert!(plan.row().is_multiple_of(plan.width()) && plan.rows() <= MOST_ROWS);
             assert!(plan.strip_bytes() <= 96 << 10 && plan.rows_bytes(1) <= 96 << 10, "{plan:?}");
         }
-        assert_eq!([7 * 1024, 1024, 131_072, 0].map(|n| CutPlan::new(n, false)), [const { None }; 4]);
+        assert_eq!([7 * 1024, 45, 131_072, 0].map(|n| CutPlan::new(n, false)), [const { None }; 4]);
     }
 
     #[test]

@@ -29,8 +29,23 @@ pub struct Passes {
 }
 
 /// Radices, and instructions of a pass for each complex point, in tenths (`sm_90a`).
-pub(super) const RADICES: [(usize, u32); 10] =
-    [(16, 216), (12, 207), (10, 214), (9, 205), (8, 224), (6, 185), (5, 192), (4, 208), (3, 177), (2, 215)];
+pub(super) const RADICES: [(usize, u32); 12] = [
+    (25, 281),
+    (16, 216),
+    (15, 225),
+    (12, 207),
+    (10, 214),
+    (9, 205),
+    (8, 224),
+    (6, 185),
+    (5, 192),
+    (4, 208),
+    (3, 177),
+    (2, 215),
+];
+
+/// Those of the second launch of two, which has fewer registers.
+pub(super) const RADICES_OF_ROWS: &[(usize, u32)] = RADICES.split_at(1).1;
 
 /// The cheapest radices whose product is `points`, in the order of the list, and what they cost; the first ones if
 /// there are several.
@@ -89,14 +104,14 @@ impl Passes {
         &self.radices
     }
 
-    /// Radices as the kernels take them: `radix - 1` in 4 bits each, the first in the lowest.
+    /// Radices as the kernels take them: `radix - 1` in 5 bits each, the first in the lowest.
     pub fn packed_radices(&self) -> u64 {
         Self::packed(&self.radices)
     }
 
     /// Some radices in that way.
     pub(super) fn packed(radices: &[usize]) -> u64 {
-        radices.iter().rev().fold(0, |packed, &radix| packed << 4 | (radix as u64 - 1))
+        radices.iter().rev().fold(0, |packed, &radix| packed << 5 | (radix as u64 - 1))
     }
 
     /// Bytes of shared memory for `slots` spectra; `usize::MAX` for more than [`MOST_SLOTS`].
@@ -246,6 +261,15 @@ mod tests {
             let mut bins = channels.bins();
             bins.sort_unstable();
             assert!(bins.into_iter().eq(0..channels.points()));
+        }
+    }
+
+    #[test]
+    fn radices_are_the_cheapest_ones() {
+        for (channels, radices) in
+            [(675, vec![15, 9, 5]), (625, vec![25, 25]), (1250, vec![25, 10, 5]), (1000, vec![10; 3])]
+        {
+            assert_eq!(Passes::new(channels, false).unwrap().radices(), radices);
         }
     }
 

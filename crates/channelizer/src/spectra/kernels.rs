@@ -32,7 +32,7 @@ pub(super) enum Kernels {
 
 /// Whether a plan has the general kernels of two launches.
 fn is_cut(plan: &Channelizer) -> bool {
-    plan.channels() >= cut_plan::LEAST_POINTS && TwoPassKernels::memory_bytes(plan, 0).is_none()
+    cut_plan::is_faster(plan.channels(), plan.step(), plan.stride()) && TwoPassKernels::memory_bytes(plan, 0).is_none()
 }
 
 /// `Ok` if there is a kernel for a plan and some format of samples.

@@ -30,19 +30,27 @@ pub struct Apart<P> {
 }
 
 impl<P: Points> Apart<P> {
-    /// Filters `spectra` spectra from spectrum `first` of the numbers on into the first slots, as one of `threads`
-    /// threads.
+    /// Filters `spectra` spectra into the first slots, every `period`-th of the numbers' from the first one on, as one
+    /// of `threads` threads.
     ///
     /// # Safety
     /// The numbers of these spectra and the weights are in the views; `points` holds the slots. A barrier follows
     /// before they are read.
     #[inline(always)]
-    pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
+    pub unsafe fn run<I: Source>(
+        &self,
+        (first, period): (u32, u32),
+        spectra: u32,
+        points: Shared<[f32; 2]>,
+        thread: u32,
+        threads: u32,
+    ) {
+        let of = (first, period, spectra);
         let Shape { bits, .. } = self.shape;
         if I::FINITE && bits <= MOST_ALIGNED && (self.shape.columns() * bits).is_multiple_of(32) {
-            self.each::<I, true>((first, spectra), points, thread, threads);
+            self.each::<I, true>(of, points, thread, threads);
         } else {
-            self.each::<I, false>((first, spectra), points, thread, threads);
+            self.each::<I, false>(of, points, thread, threads);
         }
     }
 
@@ -53,7 +61,7 @@ impl<P: Points> Apart<P> {
     #[inline(always)]
     unsafe fn each<I: Source, const ALIGNED: bool>(
         &self,
-        (first, spectra): (u32, u32),
+        (first, period, spectra): (u32, u32, u32),
         points: Shared<[f32; 2]>,
         thread: u32,
         threads: u32,
@@ -69,7 +77,7 @@ impl<P: Points> Apart<P> {
                 let (mut s, mut to) = (0, place(item, skew(size)));
                 while s < spectra {
                     let before = if tap == 0 { [0.0; 2] } else { points.load(to as usize) };
-                    let start = self.numbers.place((first + s) * self.shape.stride + 2 * point);
+                    let start = self.numbers.place((first + s * period) * self.shape.stride + 2 * point);
                     points.store(to as usize, self.chunk::<I, ALIGNED>(before, start, tap, &weights));
                     s += 1;
                     to += length;

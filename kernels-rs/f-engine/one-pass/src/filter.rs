@@ -70,7 +70,7 @@ impl Filter {
             self.each::<I, FEW, true>(spectra, slots, thread, threads);
         } else if I::FINITE || take_floats(&shape, spectra) {
             Steps { numbers, weights: weights.cast(), shape, of: All(shape.points) }
-                .run::<I>(0, spectra, points, thread, threads);
+                .run::<I, 1>(0, spectra, points, thread, threads);
         } else {
             self.each::<I, FEW, false>(spectra, slots, thread, threads);
         }

@@ -120,6 +120,8 @@ macro_rules! columns {
                 radices: u64,
                 rows: u32,
                 width: u32,
+                period: u32,
+                part: u32,
                 taps: u32,
                 stride: u32,
                 bits: u32,
@@ -136,6 +138,8 @@ macro_rules! columns {
                     shape: Shape { points, radices, taps, stride, bits, slots },
                     cut: Cut { rows, count, first_job },
                     width,
+                    period,
+                    part,
                     little_endian: little_endian != 0,
                 });
             }

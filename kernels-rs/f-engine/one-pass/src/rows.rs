@@ -178,7 +178,7 @@ pub fn run<O: Output, const COMPLEX: bool>(arguments: Arguments<O::Stored>) {
         let ends = Coming { from, all: shape.points, row, rows };
         let Arguments { first_twiddle, .. } = arguments;
         let passes = Passes { size, row, radices: shape.radices, rows, first_twiddle };
-        if !transform::run(&passes, ends, spectra, points, twiddles, thread, THREADS) {
+        if !transform::run::<_, false>(&passes, ends, spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();

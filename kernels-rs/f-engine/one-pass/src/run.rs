@@ -126,7 +126,7 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         bar_sync_0();
         let Shape { points: size, radices, .. } = shape;
         let passes = transform::Passes { size, row: size, radices, rows: transform::Rows::WHOLE, first_twiddle: 0 };
-        if !transform::run(&passes, InPlace, job.spectra, points, twiddles, thread, THREADS) {
+        if !transform::run::<_, true>(&passes, InPlace, job.spectra, points, twiddles, thread, THREADS) {
             return trap();
         }
         bar_sync_0();

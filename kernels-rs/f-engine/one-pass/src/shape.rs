@@ -3,12 +3,21 @@
 use fringes_kernel_abi::f_engine::one_pass::MOST_BITS;
 pub use fringes_kernel_abi::f_engine::one_pass::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, place, shared_bytes, skew, slot};
 
+/// Bits of a radix among those of a transform.
+pub const RADIX_BITS: u32 = 5;
+
+/// The first of some radices, [`Shape::radices`], and those after it.
+#[inline(always)]
+pub const fn first_radix(radices: u64) -> (u32, u64) {
+    ((radices & ((1 << RADIX_BITS) - 1)) as u32 + 1, radices >> RADIX_BITS)
+}
+
 /// Sizes of a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// Complex points of a spectrum, and its channels.
     pub points: u32,
-    /// Radices of the passes, first pass in the lowest 4 bits: `radix - 1` each, 0 after the last.
+    /// Radices of the passes, first pass in the lowest [`RADIX_BITS`]: `radix - 1` each, 0 after the last.
     pub radices: u64,
     /// Taps of the filter.
     pub taps: u32,
@@ -68,10 +77,10 @@ impl Shape {
     pub const fn twiddles_from(&self, blocks: u32) -> u32 {
         let (mut sum, mut blocks, mut radices) = (0, blocks, self.radices);
         while radices != 0 {
-            let radix = (radices & 15) as u32 + 1;
+            let (radix, rest) = first_radix(radices);
             sum += twiddles(radix, blocks);
             blocks *= radix;
-            radices >>= 4;
+            radices = rest;
         }
         sum
     }
@@ -96,9 +105,10 @@ impl Shape {
             return false;
         }
         let (mut made, mut radices) = (1, self.radices);
-        while radices & 15 != 0 && made <= product {
-            made *= (radices & 15) as u32 + 1;
-            radices >>= 4;
+        while first_radix(radices).0 > 1 && made <= product {
+            let (radix, rest) = first_radix(radices);
+            made *= radix;
+            radices = rest;
         }
         made == product && radices == 0
     }
@@ -178,7 +188,9 @@ mod tests {
     #[test]
     fn shapes_whose_radices_do_not_make_the_points_do_not_fit() {
         let shape = |points, radices| Shape { points, radices, taps: 4, stride: 2, bits: 8, slots: 3 };
-        assert!(shape(48, 0x2f).fits() && shape(1, 0).fits() && shape(16, 0xf).fits());
-        assert!(!shape(48, 0xf).fits() && !shape(48, 0x12f).fits() && !shape(48, 0x20f).fits() && !shape(0, 0).fits());
+        let (sixteen, three) = (15, 2 << RADIX_BITS);
+        assert!(shape(48, three | sixteen).fits() && shape(1, 0).fits() && shape(16, sixteen).fits());
+        assert!(!shape(48, sixteen).fits() && !shape(48, 1 << (2 * RADIX_BITS) | three | sixteen).fits());
+        assert!(!shape(48, three << RADIX_BITS | sixteen).fits() && !shape(0, 0).fits());
     }
 }

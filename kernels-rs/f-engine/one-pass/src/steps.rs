@@ -1,18 +1,19 @@
-//! The filter of spectra that follow each other by whole steps: what is known of the rows when the kernel is compiled.
+//! The filter of spectra that are whole steps apart: what is known of the rows when the kernel is compiled.
 //!
-//! A thread takes a point, two neighbouring columns, of `S` spectra that follow each other. It has the weights of
+//! A thread takes a point, two neighbouring columns, of `S` spectra that are `B` steps apart: of critically sampled ones
+//! those that follow each other, `B = 1`; of spectra oversampled by `P / B` every `P`-th. It has the weights of
 //! [`CHUNK`] taps in registers, and takes the rows that these make products with: row `u` of samples belongs to tap
-//! `u - s` of spectrum `s`.
+//! `u - B s` of spectrum `s`.
 //!
 //! ```text
-//!             tap of spectrum 0   1   2   3          S = 4, chunks of 5 taps
+//!             tap of spectrum 0   1   2   3          S = 4, B = 1, chunks of 5 taps
 //! row 0                       0
 //! row 1                       1   0
 //! row 4                       4   3   2   1
 //! row 7                                   4
 //! ```
 //!
-//! So there are `CHUNK S` products of `CHUNK + S - 1` rows, none is multiplied by nothing, and what a product's factors
+//! So there are `CHUNK S` products of `CHUNK + B (S - 1)` rows, none is multiplied by nothing, and what a product's factors
 //! are no branch says. The next chunk adds to the same sums. Taps past the last have weights of 0; rows past the last
 //! are the last again: either is a product with 0, or of a spectrum that is not stored. Of floats, whose product with 0
 //! may be no number, taps are a multiple of a chunk's.
@@ -34,20 +35,25 @@ use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 pub use fringes_kernel_abi::f_engine::one_pass::{CHUNK, FEW, MANY};
 
-/// Rows of a chunk.
-const fn rows(spectra: usize) -> usize {
-    CHUNK + spectra - 1
+/// Rows of a chunk of so many spectra that are `steps` apart.
+const fn rows(spectra: usize, steps: usize) -> usize {
+    CHUNK + steps * (spectra - 1)
 }
+
+/// Most steps from spectrum to spectrum.
+pub const MOST_STEPS: u32 = 4;
 
 /// Most bits of numbers that a [`Decoder`] takes.
 pub(crate) const MOST_ALIGNED: u32 = 11;
 
 /// Rows whose samples are loaded together.
-const PART: usize = 9;
+const fn part_of(steps: usize) -> usize {
+    if steps == 1 { 9 } else { 7 }
+}
 
-/// A number whose multiples are computed where they are used: they would take registers through the loop.
+/// A number of which what is made of it is computed where that is used: it would take registers meanwhile.
 #[inline(always)]
-fn anew(number: u32) -> u32 {
+pub(crate) fn anew(number: u32) -> u32 {
     opaque(number as i32) as u32
 }
 
@@ -58,7 +64,7 @@ pub struct Steps<P> {
     pub numbers: Numbers,
     /// Weights `[tap][point]` of two columns, an even number of points.
     pub weights: Global<[f32; 2]>,
-    /// Sizes, of which the stride is the step.
+    /// Sizes.
     pub shape: Shape,
     /// The points that are filtered.
     pub of: P,
@@ -71,21 +77,29 @@ pub const fn take_floats(shape: &Shape, spectra: u32) -> bool {
 }
 
 impl<P: Points> Steps<P> {
-    /// Filters `spectra` spectra from spectrum `first` of the numbers on into the first slots, as one of `threads`
-    /// threads.
+    /// Filters `spectra` spectra, whose first one begins with number `start` and which are `B` steps apart, into the
+    /// first slots, as one of `threads` threads.
     ///
     /// # Safety
     /// As [`Filter::run`](crate::filter::Filter::run).
     #[inline(always)]
-    pub unsafe fn run<I: Source>(&self, first: u32, spectra: u32, points: Shared<[f32; 2]>, thread: u32, threads: u32) {
-        let of = (first, spectra);
+    pub unsafe fn run<I: Source, const B: usize>(
+        &self,
+        start: u32,
+        spectra: u32,
+        points: Shared<[f32; 2]>,
+        thread: u32,
+        threads: u32,
+    ) {
+        let of = (start, spectra);
         let aligned = self.shape.bits <= MOST_ALIGNED && (self.shape.columns() * self.shape.bits).is_multiple_of(32);
-        match (spectra > MANY as u32 / 2, aligned) {
-            _ if !I::FINITE => self.each::<I, MANY, false>(of, points, thread, threads),
-            (true, true) => self.each::<I, MANY, true>(of, points, thread, threads),
-            (true, false) => self.each::<I, MANY, false>(of, points, thread, threads),
-            (false, true) => self.each::<I, FEW, true>(of, points, thread, threads),
-            (false, false) => self.each::<I, FEW, false>(of, points, thread, threads),
+        // Few spectra that are several steps apart have hardly a row in common.
+        match (B > 1 || spectra > MANY as u32 / 2, aligned) {
+            _ if !I::FINITE => self.each::<I, MANY, B, false>(of, points, thread, threads),
+            (true, true) => self.each::<I, MANY, B, true>(of, points, thread, threads),
+            (true, false) => self.each::<I, MANY, B, false>(of, points, thread, threads),
+            (false, true) => self.each::<I, FEW, 1, true>(of, points, thread, threads),
+            (false, false) => self.each::<I, FEW, 1, false>(of, points, thread, threads),
         }
     }
 
@@ -94,9 +108,9 @@ impl<P: Points> Steps<P> {
     /// # Safety
     /// As [`Steps::run`].
     #[inline(always)]
-    unsafe fn each<I: Source, const S: usize, const ALIGNED: bool>(
+    unsafe fn each<I: Source, const S: usize, const B: usize, const ALIGNED: bool>(
         &self,
-        (first_of_all, spectra): (u32, u32),
+        (start, spectra): (u32, u32),
         points: Shared<[f32; 2]>,
         thread: u32,
         threads: u32,
@@ -109,8 +123,8 @@ impl<P: Points> Steps<P> {
             let (part, at) = by_points.divide(item);
             let (first, point) = (part * most, self.of.number(at));
             let count = (spectra - first).min(most);
-            let sums =
-                self.sums::<I, S, ALIGNED>((first_of_all + first) * self.shape.columns() + 2 * point, point, count);
+            let start = start + first * B as u32 * self.shape.columns() + 2 * point;
+            let sums = self.sums::<I, S, B, ALIGNED>(start, point, count);
             let length = anew(length);
             let to = first * length + place(at, skew(size));
             unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
@@ -127,7 +141,7 @@ impl<P: Points> Steps<P> {
     /// # Safety
     /// - Numbers of `count` spectra, 1 to `S`, from `start` on and the weights of the point are in the views.
     #[inline(always)]
-    unsafe fn sums<I: Source, const S: usize, const ALIGNED: bool>(
+    unsafe fn sums<I: Source, const S: usize, const B: usize, const ALIGNED: bool>(
         &self,
         start: u32,
         point: u32,
@@ -138,7 +152,7 @@ impl<P: Points> Steps<P> {
         // In words or bits. Bits of a job's numbers are counted in 32 bits.
         let unit = if ALIGNED { 32 } else { 1 };
         let (first, step) = (self.numbers.place(start) / unit, anew(self.shape.columns() * bits / unit));
-        let rows_of_all = taps + count - 1;
+        let rows_of_all = taps + B as u32 * (count - 1);
         let last = first + (rows_of_all - 1) * step;
         let row_of_weights = anew(2 * self.shape.groups());
         let (mut sums, mut weights) = ([[0.0; 2]; S], [[0.0; 2]; CHUNK]);
@@ -154,11 +168,11 @@ impl<P: Points> Steps<P> {
             });
             let mut at = (first + tap * step).wrapping_sub(step);
             // Loads are not moved to before a branch, so that no more rows than these take registers.
-            unroll!(part in 0 1 2 {
-                if part * PART < rows(S) && (part * PART) as u32 + tap < rows_of_all {
+            unroll!(part in 0 1 2 3 4 5 6 7 8 {
+                if part * part_of(B) < rows(S, B) && (part * part_of(B)) as u32 + tap < rows_of_all {
                     unroll!(i in 0 1 2 3 4 5 6 7 8 {
-                        let u = part * PART + i;
-                        if u < rows(S) {
+                        let u = part * part_of(B) + i;
+                        if i < part_of(B) && u < rows(S, B) {
                             at = at.wrapping_add(step);
                             let at = at.min(last);
                             let x = if ALIGNED {
@@ -168,8 +182,8 @@ impl<P: Points> Steps<P> {
                                 I::two(&self.numbers, at)
                             };
                             unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 {
-                                if s < S && u >= s && u - s < CHUNK {
-                                    let weight = weights[(u + CHUNK - s) % CHUNK];
+                                if s < S && u >= B * s && u - B * s < CHUNK {
+                                    let weight = weights[u.wrapping_sub(B * s) % CHUNK];
                                     unroll!(c in 0 1 { sums[s][c] = fma(weight[c], x[c], sums[s][c]); });
                                 }
                             });

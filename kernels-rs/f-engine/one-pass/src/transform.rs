@@ -32,8 +32,8 @@ use fringes_kernels_f_engine_two_pass::butterfly::{
 };
 
 use crate::ends::{Ends, InPlace};
-use crate::radix::{Five, Nine, Three};
-use crate::shape::{Divisor, place, skew, slot, twiddles as twiddle_pairs};
+use crate::radix::{Fifteen, Five, Nine, Three, TwentyFive};
+use crate::shape::{Divisor, first_radix, place, skew, slot, twiddles as twiddle_pairs};
 
 /// Blocks that a slot has, after the passes of launches before.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ impl Pass {
             let (first, start) = (s * slot(self.size), block * radix * distance + j);
             let beside = ends.first(s, block, j, radix);
             let mut x = R::ZERO;
-            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 {
                 if q < R::POINTS {
                     x.as_mut()[q] = if E::FROM {
                         ends.load(beside + q as u32 * ends.apart(distance))
@@ -125,7 +125,7 @@ impl Pass {
             if self.is_twiddled() {
                 let (twiddles, all) = (self.twiddles.cast::<[f32; 2]>(), self.rows.all * self.blocks);
                 let block = self.block(block);
-                unroll!(q in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                unroll!(q in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 {
                     if q < R::POINTS {
                         let twiddle = 2 * self.first_twiddle + (q as u32 - 1) * all + block;
                         x.as_mut()[q] = mul(x.as_ref()[q], twiddles.load(twiddle as usize));
@@ -133,7 +133,7 @@ impl Pass {
                 });
             }
             let x = R::transform(x);
-            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 {
                 if q < R::POINTS {
                     if E::TO {
                         ends.store(beside + q as u32 * ends.apart(distance), x.as_ref()[q]);
@@ -189,12 +189,12 @@ impl Pass {
         }
     }
 
-    /// A pass of a radix. False if it is none that there is.
+    /// A pass of a radix. False if it is none that there is, or one of 25 points that are not `WIDE`.
     ///
     /// # Safety
     /// As [`run`].
     #[inline(always)]
-    unsafe fn of<E: Ends>(self, radix: u32, ends: E) -> bool {
+    unsafe fn of<E: Ends, const WIDE: bool>(self, radix: u32, ends: E) -> bool {
         match radix {
             2 => self.run::<Two, E>(ends),
             3 => self.run::<Three, E>(ends),
@@ -205,6 +205,8 @@ impl Pass {
             9 => self.run::<Nine, E>(ends),
             10 => self.run::<Ten, E>(ends),
             12 => self.run::<Twelve, E>(ends),
+            15 => self.run::<Fifteen, E>(ends),
+            25 if WIDE => self.run::<TwentyFive, E>(ends),
             16 if self.is_twiddled() => self.run_twiddled::<E>(ends),
             16 => self.run::<Sixteen, E>(ends),
             _ => return false,
@@ -231,11 +233,13 @@ pub struct Passes {
 /// Makes passes of `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that
 /// there is.
 ///
+/// Passes of 25 points are for kernels that are `WIDE`: others have too few registers.
+///
 /// # Safety
 /// The radices divide the points of a row, `points` holds the slots, `twiddles` those of the passes, and what `ends`
 /// has are places of the slots' points; barriers are before and after.
 #[inline(always)]
-pub unsafe fn run<E: Ends>(
+pub unsafe fn run<E: Ends, const WIDE: bool>(
     passes: &Passes,
     ends: E,
     spectra: u32,
@@ -251,15 +255,15 @@ pub unsafe fn run<E: Ends>(
             bar_sync_0();
         }
         let pass = Pass { points, twiddles, size, spectra, rows, blocks, rest, first_twiddle, thread, threads };
-        let radix = (radices & 15) as u32 + 1;
-        let is_end = (E::FROM && blocks == 1) || (E::TO && radices >> 4 == 0);
-        if !if is_end { pass.of(radix, ends) } else { pass.of(radix, InPlace) } {
+        let (radix, others) = first_radix(radices);
+        let is_end = (E::FROM && blocks == 1) || (E::TO && others == 0);
+        if !if is_end { pass.of::<_, WIDE>(radix, ends) } else { pass.of::<_, WIDE>(radix, InPlace) } {
             return false;
         }
         first_twiddle += twiddle_pairs(radix, rows.all * blocks);
         blocks *= radix;
         rest /= radix;
-        radices >>= 4;
+        radices = others;
     }
     true
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Case, Format, INPUTS, Made, Order, SEED, check_floats, check_integers, parts_i4, parts_i8};
-use fringes_channelizer::internals::cut_plan::CutPlan;
+use fringes_channelizer::internals::cut_plan::{CutPlan, Spread};
 use fringes_channelizer::internals::{HELD, Job, NEXT};
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
@@ -63,10 +63,11 @@ macro_rules! launch {
         let each = count.div_ceil(2).max(1);
         let stride = case.stride as u32 * if case.complex { 2 } else { 1 };
         let [first, last] = plan.packed_radices();
+        let spread = Spread::new(case.step(), case.stride, case.slots);
         let mut reports = Vec::new();
         for first_job in (0..count).step_by(each) {
             let workspace = memory.upload(&vec![[f32::NAN; 2]; (each + 1) * case.slots * case.channels]);
-            let grid = [plan.row() / plan.width(), case.slots.div_ceil(12), each + 1].map(|n| n as u32);
+            let grid = [plan.row() / plan.width(), spread.blocks(case.slots), each + 1].map(|n| n as u32);
             let declaration = <kernels::$columns as Kernel>::DECLARATION;
             let shared = plan.strip_bytes() as u32;
             let launch = Launch::new(declaration, grid, [THREADS, 1, 1]).shared_bytes(shared);
@@ -86,6 +87,8 @@ macro_rules! launch {
                     first,
                     plan.rows() as u32,
                     plan.width() as u32,
+                    spread.period as u32,
+                    spread.part as u32,
                     case.taps as u32,
                     stride,
                     case.bits(),
@@ -173,6 +176,10 @@ floats! {
     real_512_channels columns_integers rows_real_f32 cut(real(512, 8, 4, 3, 3), 16, 16, 2);
     real_256_channels_of_two_rows columns_integers rows_real_f32 cut(real(256, 7, 3, 3, 3), 2, 32, 2);
     real_1536_channels_in_rows_of_sixteens columns_integers rows_real_f32 cut(real(1536, 10, 2, 2, 2), 6, 32, 2);
+    real_2250_channels_in_passes_of_25_and_15 columns_integers rows_real_f32 cut(real(2250, 10, 2, 4, 4), 75, 15, 2);
+    real_900_channels_in_25_rows columns_integers rows_real_f32 cut(real(900, 10, 4, 5, 5), 25, 12, 3);
+    complex_400_channels_in_25_rows columns_floats rows_complex_f32 cut(complex(400, Format::F32, 4, 5, 5), 25, 8, 4);
+    complex_225_channels_in_15_rows columns_integers rows_complex_f32 cut(complex(225, Format::I16, 4, 3, 3), 15, 5, 2);
     real_2187_channels columns_integers rows_real_f32 cut(real(2187, 10, 2, 2, 2), 27, 9, 2);
     complex_400_channels_of_i8 columns_integers rows_complex_f32 cut(complex(400, Format::Packed(8), 5, 6, 4), 20, 10, 3);
     complex_225_channels_of_i16 columns_integers rows_complex_f32 cut(complex(225, Format::I16, 4, 3, 2), 9, 5, 1);
@@ -180,6 +187,14 @@ floats! {
     complex_96_channels_of_16_taps_of_f16 columns_floats rows_complex_f32 cut(complex(96, Format::F16, 16, 13, 13), 6, 16, 4);
     real_300_channels_of_f16 columns_floats rows_real_f32 cut(Case::new(300, false, Format::F16, 9, 6, 4), 12, 25, 3);
     oversampled_by_4_3 columns_integers rows_real_f32 cut(Case { stride: 360, ..real(240, 10, 16, 9, 9) }, 8, 30, 4);
+    oversampled_by_4_3_in_whole_jobs columns_integers rows_real_f32 cut(Case { stride: 144, ..real(96, 10, 16, 50, 48) }, 8, 12, 24);
+    oversampled_by_4_3_of_12_bits_and_35_taps columns_integers rows_real_f32 cut(Case { stride: 90, ..real(60, 12, 35, 31, 26) }, 6, 10, 13);
+    oversampled_by_2 columns_integers rows_real_f32 cut(Case { stride: 96, ..real(96, 10, 16, 30, 26) }, 8, 12, 9);
+    oversampled_by_3_2 columns_integers rows_real_f32 cut(Case { stride: 100, ..real(75, 11, 18, 29, 25) }, 5, 5, 9);
+    oversampled_by_5_4 columns_integers rows_real_f32 cut(Case { stride: 96, ..real(60, 9, 5, 49, 48) }, 6, 10, 24);
+    oversampled_by_8_3_of_i16 columns_integers rows_complex_f32 cut(Case { stride: 45, ..complex(120, Format::I16, 20, 43, 42) }, 6, 20, 6);
+    oversampled_by_4_3_of_16_taps_of_f16 columns_floats rows_real_f32 cut(Case { stride: 90, ..Case::new(60, false, Format::F16, 16, 60, 36) }, 6, 10, 18);
+    oversampled_by_5_4_of_32_taps_of_f32 columns_floats rows_complex_f32 cut(Case { stride: 48, ..complex(60, Format::F32, 32, 50, 48) }, 6, 5, 12);
     oversampled_of_20_taps_of_11_bits columns_integers rows_real_f32 cut(Case { stride: 144, ..real(96, 11, 20, 14, 14) }, 6, 16, 5);
     oversampled_of_35_taps_of_12_bits columns_integers rows_real_f32 cut(Case { stride: 99, ..real(81, 12, 35, 5, 5) }, 9, 3, 5);
     oversampled_by_an_odd_stride columns_integers rows_real_f32 cut(Case { stride: 121, ..real(90, 10, 4, 9, 5) }, 6, 15, 5);

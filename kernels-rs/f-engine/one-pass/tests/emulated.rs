@@ -143,6 +143,11 @@ floats! {
     real_144_channels channelize_integers_real_f32 real(144, 10, 3, 8, 8);
     real_36_channels_of_65_slots channelize_integers_real_f32 real(36, 4, 4, 65, 65);
     complex_1000_channels channelize_integers_complex_f32 complex(1000, Format::Packed(8), 2, 2, 2);
+    real_225_channels_in_passes_of_15 channelize_integers_real_f32 real(225, 10, 4, 5, 5);
+    real_1215_channels channelize_integers_real_f32 real(1215, 10, 2, 3, 3);
+    real_625_channels_in_passes_of_25 channelize_integers_real_f32 real(625, 10, 4, 3, 3);
+    real_1250_channels channelize_integers_real_f32 real(1250, 12, 2, 3, 3);
+    complex_375_channels_of_f32 channelize_floats_complex_f32 complex(375, Format::F32, 3, 3, 2);
     real_60_channels_of_16_taps_of_f16 channelize_floats_real_f32 Case::new(60, false, Format::F16, 16, 14, 13);
     complex_96_channels_of_32_taps_of_f32 channelize_floats_complex_f32 complex(96, Format::F32, 32, 24, 12);
     oversampled_by_4_3 channelize_integers_real_f32 Case { stride: 144, ..real(96, 10, 16, 9, 6) };

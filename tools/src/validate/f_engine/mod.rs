@@ -304,6 +304,38 @@ fn strided(quick: bool) -> Vec<Case> {
             cases.push(Case { block: Some(channels + 77), first: 12_345, ..case });
         }
     }
+    // Passes of 15 and of 25 points.
+    for (channels, format, taps) in
+        [(675, packed(10), 16), (1215, packed(12), 4), (1250, numbers[4], 16), (625, floats[0], 16)]
+    {
+        let delays = moving(if format.is_complex() { channels / 2 } else { channels });
+        cases.push(Case { spectra: 100, dither: Some(9), delays, ..Case::new(channels, format, taps) });
+    }
+    // Spectra that have rows in common with every other one, every third and so on.
+    let ratios = [
+        (1000, (4, 3), packed(10), 16),
+        (480, (2, 1), packed(12), 16),
+        (600, (3, 2), numbers[3], 20),
+        (750, (5, 4), packed(11), 5),
+        (1200, (8, 3), numbers[4], 33),
+        (1000, (4, 3), floats[0], 16),
+        (600, (2, 1), floats[1], 32),
+        (10_000, (4, 3), packed(10), 16),
+    ];
+    for (index, (channels, oversampling, format, taps)) in ratios.into_iter().enumerate() {
+        let case = Case {
+            oversampling,
+            spectra: if channels > 5000 { 53 } else { 230 },
+            dither: Some(9),
+            delays: moving(if format.is_complex() { channels / 2 } else { channels }),
+            ..Case::new(channels, format, taps)
+        };
+        cases.push(match index % 3 {
+            0 => case,
+            1 => Case { block: Some(20 * channels + 77), first: 12_345, ..case },
+            _ => Case { gap: 17 * channels, ..case },
+        });
+    }
     cases
 }
 
