@@ -62,15 +62,27 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for channels in [64, 128] {
         ten_bits.run(bench, ceilings, Case::new(channels), Some(&fast))?;
     }
-    let oversampled = |case: Case| Case { oversampling: (4, 3), ..case };
+    let oversampled = |oversampling, case: Case| Case { oversampling, ..case };
     for channels in [240, 480, 1000] {
-        ten_bits.run(bench, ceilings, oversampled(general(channels)), Some(&fast))?;
+        ten_bits.run(bench, ceilings, oversampled((4, 3), general(channels)), Some(&fast))?;
     }
     for channels in [240, 480, 1000, 3000, 10_000, 30_000] {
-        ten_bits.run(bench, ceilings, oversampled(cut(channels)), Some(&fast))?;
+        ten_bits.run(bench, ceilings, oversampled((4, 3), cut(channels)), Some(&fast))?;
     }
     for channels in [256, 512, 2048, 8192, 32_768] {
-        ten_bits.run(bench, ceilings, oversampled(Case::new(channels)), Some(&fast))?;
+        ten_bits.run(bench, ceilings, oversampled((4, 3), Case::new(channels)), Some(&fast))?;
+    }
+    for (channels, ratio) in
+        [(900, (2, 1)), (900, (3, 2)), (900, (5, 4)), (900, (6, 5)), (720, (8, 7)), (720, (32, 27))]
+    {
+        ten_bits.run(bench, ceilings, oversampled(ratio, general(channels)), Some(&fast))?;
+        ten_bits.run(bench, ceilings, oversampled(ratio, cut(channels)), Some(&fast))?;
+    }
+    for channels in [2000, 10_000] {
+        ten_bits.run(bench, ceilings, oversampled((32, 27), cut(channels)), Some(&fast))?;
+    }
+    for ratio in [(2, 1), (8, 7)] {
+        ten_bits.run(bench, ceilings, oversampled(ratio, Case::new(1024)), Some(&fast))?;
     }
     for of in [Of::General, Of::TwoPasses] {
         for (channels, oversampling) in [(1024, (32, 27)), (1024, (4, 3)), (4096, (32, 27)), (16384, (4, 3))] {

@@ -25,13 +25,26 @@ pub const LEAST_POINTS: usize = 48;
 /// spectra that a thread filters together; 1500 were as fast either way.
 const LEAST_CRITICAL: usize = 1536;
 
-/// Fewest points that are, where spectra have rows in common in two launches alone ([`Spread`]).
-const LEAST_SPREAD: usize = 256;
+/// Fewest points that are, where spectra have rows in common in two launches alone ([`Spread`]): 240 channels had 80
+/// Gsamples/s and 67 in one launch, 192 had 59 and 64.
+const LEAST_SPREAD: usize = 216;
+
+/// Fewest points that are, of other oversampled spectra whose rows are whole words of packed integers: 720 channels had
+/// 74 and 66, 240 had 72 and 73. Of others, whose samples take longer there, 900 had 64 and 67.
+const LEAST_APART: usize = 480;
 
 /// Whether spectra of so many points are made in two launches, by what is faster.
 pub fn is_faster(points: usize, step: usize, stride: usize) -> bool {
-    let is_spread = stride < step && Spread::new(step, stride, SPECTRA).period > 1;
-    points >= if is_spread { LEAST_SPREAD } else { LEAST_CRITICAL }
+    points
+        >= if stride == step {
+            LEAST_CRITICAL
+        } else if Spread::new(step, stride, SPECTRA).period > 1 {
+            LEAST_SPREAD
+        } else if step.is_multiple_of(32) {
+            LEAST_APART
+        } else {
+            LEAST_CRITICAL
+        }
 }
 
 /// Most spectra that a block of the first launch has.
@@ -41,7 +54,7 @@ pub const PART: usize = abi::MANY;
 const MOST_PERIOD: usize = SPECTRA / 6;
 
 /// Most steps from one spectrum of a block to its next.
-const MOST_STEPS: usize = 4;
+const MOST_STEPS: usize = 5;
 
 /// Most spectra of a job.
 pub const SPECTRA: usize = 4 * PART;
@@ -72,7 +85,7 @@ impl Spread {
     /// That of a plan's step and stride, for jobs of so many spectra.
     ///
     /// Spectra oversampled by `P / B`, in lowest terms, are `B` steps apart if they are `P` from each other. With more
-    /// than four steps, or so large a `P` that a job has few of each, they are neighbours.
+    /// than five steps, or so large a `P` that a job has few of each, they are neighbours.
     pub fn new(step: usize, stride: usize, spectra: usize) -> Self {
         let common = (1..=stride).rev().find(|of| step.is_multiple_of(*of) && stride.is_multiple_of(*of)).unwrap_or(1);
         let (period, steps) = (step / common, stride / common);
@@ -112,7 +125,7 @@ fn cost(points: usize, rows: usize, width: usize, complex: bool) -> u32 {
     // Tables of a block are loaded for its spectra alone.
     let slot = abi::shared_bytes((if complex { row } else { 2 * row }) as u32, 1) as usize;
     let spectra = (BYTES_OF_ROWS / slot).clamp(1, PART);
-    (filter + 800 / spectra) as u32
+    (filter + 2000 / spectra) as u32
 }
 
 impl CutPlan {
@@ -306,8 +319,9 @@ mod tests {
             (150, 100, 3, 8),
             (120, 96, 5, 10),
             (120, 45, 8, 6),
-            // Five steps; nine of a period; more than that.
-            (120, 100, 1, 12),
+            (120, 100, 6, 8),
+            // Seven steps; nine of a period; more than that.
+            (128, 112, 1, 12),
             (90, 10, 1, 12),
             (3072, 2592, 1, 12),
         ] {
@@ -328,7 +342,9 @@ mod tests {
         // Points, step, stride: critically sampled; by 4 / 3; by 32 / 27.
         assert!(!is_faster(1500, 3000, 3000) && is_faster(1536, 3072, 3072));
         assert!(is_faster(1000, 2000, 1500) && is_faster(1000, 1000, 750) && !is_faster(96, 192, 144));
-        assert!(!is_faster(720, 1440, 1215) && is_faster(2000, 4000, 3375));
+        assert!(!is_faster(240, 480, 405) && is_faster(720, 1440, 1215) && is_faster(900, 1800, 1500));
+        // By 8 / 7: rows that are no whole words of samples.
+        assert!(!is_faster(900, 1800, 1575));
     }
 
     #[test]

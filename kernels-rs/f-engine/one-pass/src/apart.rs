@@ -133,22 +133,20 @@ impl<P: Points> Apart<P> {
                 I::two(&self.numbers, at)
             }
         };
-        unroll!(part in 0 1 2 3 {
-            let begin = tap + 4 * part as u32;
-            if begin + 4 <= taps {
-                unroll!(i in 0 1 2 3 {
-                    let (t, x) = (4 * part + i, numbers(4 * part + i));
-                    unroll!(c in 0 1 { sums[c] = fma(weights[t][c], x[c], sums[c]); });
-                });
-            } else {
-                unroll!(i in 0 1 2 {
-                    if begin + (i as u32) < taps {
-                        let (t, x) = (4 * part + i, numbers(4 * part + i));
-                        unroll!(c in 0 1 { sums[c] = fma(weights[t][c], x[c], sums[c]); });
-                    }
-                });
-            }
-        });
+        let mut add = |t: usize| {
+            let x = numbers(t);
+            unroll!(c in 0 1 { sums[c] = fma(weights[t][c], x[c], sums[c]); });
+        };
+        if tap + CHUNK as u32 <= taps {
+            // All of a chunk's loads are on their way at once.
+            unroll!(t in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 { add(t); });
+        } else {
+            unroll!(t in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 {
+                if tap + (t as u32) < taps {
+                    add(t);
+                }
+            });
+        }
         if ALIGNED && tap + CHUNK as u32 >= taps {
             sums[1] *= f32::from_bits((127 + bits) << 23);
         }

@@ -159,6 +159,7 @@ pub fn run<I: Source>(arguments: Arguments) {
             2 => steps.run::<I, 2>(start, spectra, points, thread, THREADS),
             3 => steps.run::<I, 3>(start, spectra, points, thread, THREADS),
             4 => steps.run::<I, 4>(start, spectra, points, thread, THREADS),
+            5 => steps.run::<I, 5>(start, spectra, points, thread, THREADS),
             _ => Apart { numbers, weights: weights.cast(), shape, of }.run::<I>(
                 (first, period),
                 spectra,

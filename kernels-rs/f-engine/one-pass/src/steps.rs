@@ -41,7 +41,7 @@ const fn rows(spectra: usize, steps: usize) -> usize {
 }
 
 /// Most steps from spectrum to spectrum.
-pub const MOST_STEPS: u32 = 4;
+pub const MOST_STEPS: u32 = 5;
 
 /// Most bits of numbers that a [`Decoder`] takes.
 pub(crate) const MOST_ALIGNED: u32 = 11;
@@ -168,7 +168,7 @@ impl<P: Points> Steps<P> {
             });
             let mut at = (first + tap * step).wrapping_sub(step);
             // Loads are not moved to before a branch, so that no more rows than these take registers.
-            unroll!(part in 0 1 2 3 4 5 6 7 8 {
+            unroll!(part in 0 1 2 3 4 5 6 7 8 9 10 {
                 if part * part_of(B) < rows(S, B) && (part * part_of(B)) as u32 + tap < rows_of_all {
                     unroll!(i in 0 1 2 3 4 5 6 7 8 {
                         let u = part * part_of(B) + i;

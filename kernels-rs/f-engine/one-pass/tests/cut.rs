@@ -192,6 +192,8 @@ floats! {
     oversampled_by_2 columns_integers rows_real_f32 cut(Case { stride: 96, ..real(96, 10, 16, 30, 26) }, 8, 12, 9);
     oversampled_by_3_2 columns_integers rows_real_f32 cut(Case { stride: 100, ..real(75, 11, 18, 29, 25) }, 5, 5, 9);
     oversampled_by_5_4 columns_integers rows_real_f32 cut(Case { stride: 96, ..real(60, 9, 5, 49, 48) }, 6, 10, 24);
+    oversampled_by_6_5 columns_integers rows_real_f32 cut(Case { stride: 100, ..real(60, 10, 18, 61, 48) }, 6, 5, 24);
+    oversampled_by_8_7 columns_integers rows_real_f32 cut(Case { stride: 112, ..real(64, 10, 21, 26, 26) }, 8, 8, 13);
     oversampled_by_8_3_of_i16 columns_integers rows_complex_f32 cut(Case { stride: 45, ..complex(120, Format::I16, 20, 43, 42) }, 6, 20, 6);
     oversampled_by_4_3_of_16_taps_of_f16 columns_floats rows_real_f32 cut(Case { stride: 90, ..Case::new(60, false, Format::F16, 16, 60, 36) }, 6, 10, 18);
     oversampled_by_5_4_of_32_taps_of_f32 columns_floats rows_complex_f32 cut(Case { stride: 48, ..complex(60, Format::F32, 32, 50, 48) }, 6, 5, 12);

@@ -321,6 +321,10 @@ fn strided(quick: bool) -> Vec<Case> {
         (1000, (4, 3), floats[0], 16),
         (600, (2, 1), floats[1], 32),
         (10_000, (4, 3), packed(10), 16),
+        (900, (6, 5), packed(10), 16),
+        // Others in two launches.
+        (720, (32, 27), packed(10), 16),
+        (720, (8, 7), packed(14), 40),
     ];
     for (index, (channels, oversampling, format, taps)) in ratios.into_iter().enumerate() {
         let case = Case {
