@@ -7,7 +7,7 @@
 //! | [`TwoPassKernels`] | 64 to 65536 channels (powers of two, and those times 3/2 or 5/4 from 192 to 12288), up to 64 taps, all formats, oversampled or not |
 //! | [`TensorKernels`] | [`Precision::Half`](crate::Precision::Half): 256 to 65536 channels (powers of two), critically sampled, with up to 32 taps: packed samples of 8, 10, 12 or 16 bits, i8, i16, f16, real and complex; the transform on tensor cores, f16 between its stages |
 //! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
-//! | [`CutKernels`] | the same of 1536 to 65536 channels: the passes cut in two launches |
+//! | [`CutKernels`] | the same of more channels, up to 65536: the passes cut in two launches |
 //! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
 //! How they work and what they are bound by is said in their crates, `kernels-rs/f-engine/two-pass`,

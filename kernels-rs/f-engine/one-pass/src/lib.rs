@@ -38,6 +38,7 @@
 //! | filter, stride = step, each 16 taps | 16 multiply-adds, `(S + 15) / S` decodes, `8 / S` loads of weights |
 //! | the same of other floats, `S = 4` | `T + 3` multiply-adds, `(T + 3) / 4` decodes, `T / 16` loads of weights |
 //! | filter, oversampled, `S = 4` | `T` multiply-adds, `T` decodes, `T / 16` loads of weights |
+//! | the same in two launches, `B` steps apart, each 16 taps | 16 multiply-adds, `(15 + B (S - 1)) / S` decodes, `8 / S` loads of weights |
 //! | transform, a pass of radix 16 | 6 and 0.13 loads of twiddles (4.6 without twiddles) |
 //! | transform, others, with twiddles | 8: 3.3 + 1.8; 5: 4 + 1.6; 4: 2 + 1.5; 3: 2.7 + 1.3; 2: 1 + 1 |
 //! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9 |
@@ -45,8 +46,8 @@
 //! A decode is 6 operations and 0.75 loads (of [`steps`] 3 or 4.5, and one), a load of weights 16 bytes (of `steps`
 //! 8); post is 22 a number of real samples, 19 of complex ones. Two launches have the same operations.
 //!
-//! With addresses (`sm_90a`) a pass takes, by its radix, 16: 10.8, 12: 10.4, 10: 10.7, 8: 11.2, 6: 9.3, 5: 9.6,
-//! 4: 10.4, 3: 8.9, 2: 10.8.
+//! With addresses (`sm_90a`) a pass takes, by its radix, 25: 14.1, 16: 10.8, 15: 11.3, 12: 10.4, 10: 10.7, 9: 10.3,
+//! 8: 11.2, 6: 9.3, 5: 9.6, 4: 10.4, 3: 8.9, 2: 10.8.
 //!
 //! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass,
 //! 4 of points and up to 8 of values. In two launches 8 of these of

@@ -1,7 +1,7 @@
 //! The filter of spectra that are whole steps apart: what is known of the rows when the kernel is compiled.
 //!
-//! A thread takes a point, two neighbouring columns, of `S` spectra that are `B` steps apart: of critically sampled ones
-//! those that follow each other, `B = 1`; of spectra oversampled by `P / B` every `P`-th. It has the weights of
+//! A thread takes a point, two neighbouring columns, of `S` spectra that are `B` steps apart: of critically sampled
+//! ones those that follow each other, `B = 1`; of spectra oversampled by `P / B` every `P`-th. It has the weights of
 //! [`CHUNK`] taps in registers, and takes the rows that these make products with: row `u` of samples belongs to tap
 //! `u - B s` of spectrum `s`.
 //!
@@ -13,17 +13,18 @@
 //! row 7                                   4
 //! ```
 //!
-//! So there are `CHUNK S` products of `CHUNK + B (S - 1)` rows, none is multiplied by nothing, and what a product's factors
-//! are no branch says. The next chunk adds to the same sums. Taps past the last have weights of 0; rows past the last
-//! are the last again: either is a product with 0, or of a spectrum that is not stored. Of floats, whose product with 0
-//! may be no number, taps are a multiple of a chunk's.
+//! So there are `CHUNK S` products of `CHUNK + B (S - 1)` rows, none is multiplied by nothing, and what a product's
+//! factors are no branch says. The next chunk adds to the same sums. Taps past the last have weights of 0; rows past
+//! the last are the last again: either is a product with 0, or of a spectrum that is not stored. Of floats, whose
+//! product with 0 may be no number, taps are a multiple of a chunk's.
 //!
 //! # Decoding
 //! If rows are whole words and numbers are integers of up to 11 bits, a thread's two are at the same bit of two words
 //! in every row, and [`Decoder`] takes them, with 4 operations of 15 less for a row. The second one's sum is then
 //! `2^bits` times too small, and multiplied by that, exactly.
 //!
-//! The stamps of such spectra are multiples of the step, so nothing is rotated.
+//! Nothing is rotated: the stamps of critically sampled spectra are multiples of the step, and the places in time of
+//! others are in their phases ([`columns`](crate::columns)).
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, opaque, unroll};
