@@ -150,7 +150,7 @@ pub(crate) unsafe fn store(
     let scale = sizes.blocks as f32 / good as f32;
     let rows = shared_at(4 * 8 * 512 * warp);
     let row = |number: usize| Shared::<f32>::from_raw_parts(rows + 4 * 512 * number as u32, 512);
-    let channel = |number: usize| unit.frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.centre);
+    let channel = |number: usize| unit.frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.order);
     let factors = <[f32; 2]>::each(|result| given.factors.load(channel(4 * result) as usize) * scale);
     let _ = <[(); 8]>::each(|number| {
         let _ = <[(); 16]>::each(|register| row(number).store(32 * register + lane as usize, powers[number][register]));

@@ -6,25 +6,27 @@
 //! The columns of products are `word + 2 line`, with `t'` in bits `t'0` to `t'4`:
 //!
 //! ```text
-//! z   b<->ReIm t0 t1 t2 t3 t4<->t'2 t'3 word l0 l1  r<->t'1 t'0 t'4    for each of the word's feeds
-//! Y   b<->word t0 t1 t2 t3 t4<->l0 l1 a0 a1 a2      r<->a3 ReIm a4     8 `m16n8k16`, 4 half2 operations
-//! H   b<->ReIm t0 t1 t2 t3 t4<->o0 o1 a0 a1 a2      r<->a3 a4 word     4 `m16n8k16`
+//! z   b<->ReIm t0 t1 t2 t3 t4<->t'2 t'3 word l0 l1  r<->t'1 t'0 t'4        for each of the word's feeds
+//! S   b<->word t0 t1 t2 t3 t4<->l0 l1 a0 a1 a2      r<->ReIm t'1 t'0       4 `m16n8k16`
+//! Y   b<->word t0 t1 t2 t3 t4<->l0 l1 a0 a1 a2      r<->ReIm a3 a4         12 half2 operations
+//! H   b<->ReIm t0 t1 t2 t3 t4<->o0 o1 a0 a1 a2      r<->a3 a4 word         4 `m16n8k16`
 //! ```
 //!
-//! with `f = 4 a + b` of the pass. Of `t'0` and `a4` the phase is 1 or -1: the tensor cores sum `e` over even times,
-//! then `e + o` over all, and `e - o` is `2 e - (e + o)`. Data are columns of the first product and rows of the second,
-//! so one leaves its results as the other takes them.
+//! with `s f = 4 a + b` of the pass. Of `t'0` and `t'1` the phase with `a3` and `a4` is a power of `i`:
+//! `(-1)^(a3 t'1 + a4 t'0) i^(a3 t'0)`. For the step over `t'1` the tensor cores sum `e` over even ones, then `e + o`
+//! over all, and `e - o` is `2 e - (e + o)`; the step over `t'0` is sums and differences, of which `i` makes none more.
+//! Data are columns of the first product and rows of the second, so one leaves its results as the other takes them.
 //!
 //! # Tables
-//! Matrices of a pass are fragments `[ReIm][t'0][t'4]` of a lane, rows `a0 a1 a2 a3` of the real or imaginary part of
-//! the result, columns `ReIm t'2 t'3 t'1` of the voltage.
+//! Matrices of a pass are fragments `[t'0][t'1]` of a lane, rows `a0 a1 a2 ReIm` of the result, columns
+//! `ReIm t'2 t'3 t'4` of the voltage.
 //!
 //! Weights of a unit are eight words of a lane, `[feed of a word][re, im of the voltage]`: two f16 of both words'
 //! feeds, for line `lane % 4` and sum `lane / 8`, its real part in lanes with an even `lane / 4` and its imaginary part
 //! else.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
-use fringes_device::half2::add_rn_f16x2;
+use fringes_device::half2::{add_rn_f16x2, neg_f16x2};
 use fringes_device::mma::mma_m16n8k16_f16_f16;
 use fringes_device::{Global, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums};
@@ -215,15 +217,21 @@ impl Feeds {
         let term = |t0: usize, t1: usize, t4: usize| {
             add_rn_f16x2(prmt_b32(z[4 * t4 + 2 * t1 + t0][pair], 0x6464_6464, selector), minus)
         };
-        let terms = <[[u32; 2]; 4]>::each(|k| [term(k >> 1, 0, k & 1), term(k >> 1, 1, k & 1)]);
-        let product =
-            |part: usize, k: usize, sum: [u32; 2]| mma_m16n8k16_f16_f16(matrices[4 * part + k], terms[k], sum);
-        let over_time = |part: usize| {
-            let even = product(part, 1, product(part, 0, [0; 2]));
-            let all = product(part, 3, product(part, 2, even));
+        let product = |t0: usize, t1: usize, sum: [u32; 2]| {
+            let terms = [term(t0, t1, 0), term(t0, t1, 1)];
+            mma_m16n8k16_f16_f16(matrices[2 * t0 + t1], terms, sum)
+        };
+        let over_t1 = |t0: usize| {
+            let even = product(t0, 0, [0; 2]);
+            let all = product(t0, 1, even);
             [all, Half::alternating(even, all)]
         };
-        let (re, im) = (over_time(0), over_time(1));
+        let ([p, q], [r, s]) = (over_t1(0), over_t1(1));
+        let sum = |a: u32, b: u32| add_rn_f16x2(a, b);
+        let difference = |a: u32, b: u32| add_rn_f16x2(a, neg_f16x2(b));
+        // Real and imaginary parts `[a4]` of channels with an `a3` of 0, p +- r, and of 1, q +- i s.
+        let re = [[sum(p[0], r[0]), difference(q[0], s[1])], [difference(p[0], r[0]), sum(q[0], s[1])]];
+        let im = [[sum(p[1], r[1]), sum(q[1], s[0])], [difference(p[1], r[1]), difference(q[1], s[0])]];
         let _ = <[(); 2]>::each(|word| {
             let factors = weights.map(|weight| weight & if word == 0 { 0x0000_ffff } else { 0xffff_0000 });
             let to = at + 4 * (place ^ (4 * pair as u32 + 8 * word as u32)) + 128 * feed;

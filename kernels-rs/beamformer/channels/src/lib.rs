@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | load voltages, `z` of four feeds at once | 8 loads, 32 ALU | ALU 16, shared memory 16 |
 //! | as f16 | 12 ALU, 8 half2 | ALU 6, FMA 2 |
-//! | over time | 8 MMAs, 4 half2 | tensor 12, FMA 1 |
+//! | over time | 4 MMAs, 12 half2 | tensor 6, FMA 3 |
 //! | sum of lines | 4 MMAs, 5 | tensor 6, ALU 2 |
 //! | store and load sums | 16 | shared memory 16 |
 //! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
@@ -55,10 +55,10 @@ pub use sizes::{ChannelisedGiven, ChannelisedSizes};
 fringes_device::kernel! {
     /// Powers of beams of four full lines of 4+4 bits, four sums over them, results of eight fine channels.
     #[launch(threads(256), min_blocks(1), shared_bytes(229504))]
-    pub fn channelised_256_512_128_i4(voltages: TensorMap, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, matrices: Global<u32>, places: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, beams: u32, pols: u32, summed: u32, blocks: u32, centre: u32, signs: u32, frequency_stride: u32, pol_stride: u32) {
+    pub fn channelised_256_512_128_i4(voltages: TensorMap, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, matrices: Global<u32>, places: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, beams: u32, pols: u32, summed: u32, blocks: u32, order: u32, signs: u32, frequency_stride: u32, pol_stride: u32) {
         let given = ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors };
         let strides = [frequency_stride, pol_stride];
-        let sizes = ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, centre, signs, strides };
+        let sizes = ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, order, signs, strides };
         work::checked::<Fft256To512>(given, powers, sizes);
     }
 }
@@ -111,4 +111,4 @@ pub const SHARED_BYTES: u32 = 4 * (SUM_WORDS + WEIGHT_WORDS) + 2 * ROUND_BYTES +
 const _: () = assert!(SHARED_BYTES == 229_504);
 
 /// Registers of the matrices over time of a pass.
-pub const MATRICES: usize = 32;
+pub const MATRICES: usize = 16;

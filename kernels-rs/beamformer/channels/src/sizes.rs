@@ -37,8 +37,9 @@ pub struct ChannelisedSizes {
     pub summed: u32,
     /// Blocks of times of a result.
     pub blocks: u32,
-    /// What numbers of results are changed by, to have 0 Hz in the middle: half of them, or 0.
-    pub centre: u32,
+    /// What numbers of results are changed by: all bits where the sign over time is negative, the highest one to have
+    /// 0 Hz in the middle.
+    pub order: u32,
     /// Whether nibbles are offset or signed: 0 or `0x8888_8888`.
     pub signs: u32,
     /// Bytes from a frequency and polarisation to the next.

@@ -27,7 +27,7 @@ pub(crate) struct Unit {
 /// Makes all results, after checking that the views are large enough.
 #[inline(always)]
 pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>, sizes: ChannelisedSizes) {
-    let ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, centre, strides, .. } = sizes;
+    let ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, order, strides, .. } = sizes;
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
     let last = |count: u32, stride: u32| u64::from(count.saturating_sub(1)) * u64::from(stride);
     // SAFETY: addresses, which are not used.
@@ -42,7 +42,7 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && (summed == 1 || summed == pols)
         && blocks > 0
         && beams > 0
-        && centre < FINE
+        && order < FINE
         && aligned & 15 == 0
         && of(&[frequencies, times]) <= u32::MAX.into()
         && of(&[frequencies, FINE]) <= u32::MAX.into()

@@ -76,22 +76,36 @@ pub fn channelised_weights(weights: ArrayView5<'_, Complex<f32>>) -> Option<Weig
     Some(Weights { words, exponents })
 }
 
-/// The phase of fine channel `a` of a pass at time `t'`, for the transform of this sign.
-fn phase(pass: usize, a: usize, time: usize, sign: f64) -> [f64; 2] {
-    let residue = if sign > 0.0 { pass } else { (PASSES - pass) % PASSES };
-    let angle = TAU * (((PASSES * a + residue) * time % TIMES) as f64) / TIMES as f64;
-    [exact(angle.cos()), exact(sign * angle.sin())]
+/// What results are changed by, as numbers: with a negative sign the kernel has fine channels, and so results, the other
+/// way round; with 0 Hz in the middle the two halves change places.
+pub fn result_order(sign: f64, centre: bool) -> u32 {
+    const RESULTS: u32 = TIMES as u32 / 8;
+    let turned = if sign > 0.0 { 0 } else { RESULTS - 1 };
+    turned ^ if centre { RESULTS / 2 } else { 0 }
 }
 
-/// The matrices over time, `[pass][ReIm][t'0][t'4][lane][4]`, with this sign.
+/// The number that a time of a transform with this sign is turned by, for place `a` of a pass: the fine channel is this
+/// times the sign, modulo 128. With a negative sign place `a` has the fine channel of place `31 - a` with a positive
+/// one, but for what is left modulo 4.
+fn turns(pass: usize, a: usize, sign: f64) -> usize {
+    PASSES * a + if sign < 0.0 && pass == 0 { PASSES } else { pass }
+}
+
+/// The phase of so many turns in 128 times at time `t'`.
+fn phase(turns: usize, time: usize) -> [f64; 2] {
+    let angle = TAU * ((turns * time % TIMES) as f64) / TIMES as f64;
+    [exact(angle.cos()), exact(angle.sin())]
+}
+
+/// The matrices over time, `[pass][t'0][t'1][lane][4]`, with this sign.
 pub fn time_matrices(sign: f64) -> Vec<u32> {
     let mut table = Vec::new();
     for pass in 0..PASSES {
-        for (imaginary, t0, t4) in (0..8).map(|number| (number / 4 == 1, number / 2 % 2, number % 2)) {
+        for (t0, t1) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             for lane in 0..LANES {
-                for (t1, a3) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                for (t4, imaginary) in [(0, false), (0, true), (1, false), (1, true)] {
                     let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
-                    let [re, im] = phase(pass, lane / 4 + 8 * a3, time, sign);
+                    let [re, im] = phase(turns(pass, lane / 4, sign), time);
                     table.push(if imaginary { word(im, re) } else { word(re, -im) });
                 }
             }
@@ -104,8 +118,8 @@ pub fn time_matrices(sign: f64) -> Vec<u32> {
 pub fn matrix_powers() -> Vec<f64> {
     let square = |part: f64| f16::from_f64(part).to_f64().powi(2);
     let power = |f: usize| {
-        // The other half of a pass's channels has the same phases but for signs.
-        let of = |time: usize| phase(f % PASSES, f / PASSES % 16, time, 1.0).map(square).iter().sum::<f64>();
+        // Channels that are 32 apart have the same phases but for powers of i, those of the other sign their conjugates.
+        let of = |time: usize| phase(f % (TIMES / PASSES), time).map(square).iter().sum::<f64>();
         (0..TIMES / PASSES).map(of).sum::<f64>() / (TIMES / PASSES) as f64
     };
     (0..TIMES).map(power).collect()
@@ -144,25 +158,38 @@ mod tests {
     }
 
     #[test]
-    fn every_fine_channel_has_a_pass_of_its_sign() {
+    fn every_fine_channel_has_a_place_in_the_pass_of_its_sign() {
         // Of a tone at fine channel f each pass but one sums four quarters to nothing.
         for sign in [1.0, -1.0] {
             for f in 0..TIMES {
-                let turns = |pass: usize, j: usize| (sign as i64 * -(f as i64) + pass as i64) * j as i64;
-                let sums = |pass: usize| (0..4).all(|j| turns(pass, j).rem_euclid(4) == 0);
+                let signed = sign as i64 * f as i64;
+                let sums = |pass: usize| (0..4).all(|j| ((pass as i64 - signed) * j).rem_euclid(4) == 0);
                 let passes: Vec<usize> = (0..PASSES).filter(|&pass| sums(pass)).collect();
                 assert_eq!(passes.len(), 1);
-                // The matrix of that pass has a row that turns back what is left.
-                let back = |a: usize| {
-                    (0..32).all(|time| {
-                        let [re, im] = phase(passes[0], a, time, sign);
-                        let angle = TAU * (f * time % TIMES) as f64 / TIMES as f64;
-                        (re - angle.cos()).abs() < 1e-9 && (im - sign * angle.sin()).abs() < 1e-9
-                    })
-                };
-                assert_eq!((0..32).filter(|&a| back(a)).collect::<Vec<_>>(), [f / 4]);
+                // The place of that pass whose phases turn back what is left.
+                let back = |a: usize| (turns(passes[0], a, sign) as i64 - signed).rem_euclid(TIMES as i64) == 0;
+                let place = if sign > 0.0 { f / 4 } else { 31 - f / 4 };
+                assert_eq!((0..32).filter(|&a| back(a)).collect::<Vec<_>>(), [place]);
+                // Two places are a result.
+                assert_eq!((place as u32 / 2) ^ result_order(sign, false), f as u32 / 8);
+                assert_eq!((place as u32 / 2) ^ result_order(sign, true), f as u32 / 8 ^ 8);
             }
         }
+    }
+
+    #[test]
+    fn places_eight_apart_differ_by_powers_of_i() {
+        for (a, time) in (0..32).flat_map(|a| (0..32).map(move |time| (a, time))) {
+            let [of, first] = [a, a % 8].map(|a| phase_of(turns(3, a, 1.0), time));
+            let (a3, a4, t0, t1) = (a / 8 % 2, a / 16, time % 2, time / 2 % 2);
+            let turned = first * Complex::i().powu((2 * (a3 * t1 + a4 * t0) + a3 * t0) as u32);
+            assert!((of - turned).norm() < 1e-9, "{a} {time}");
+        }
+    }
+
+    fn phase_of(turns: usize, time: usize) -> Complex<f64> {
+        let [re, im] = phase(turns, time);
+        Complex::new(re, im)
     }
 
     #[test]

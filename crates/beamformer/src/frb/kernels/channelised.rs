@@ -7,8 +7,8 @@ use fringes_gpu::{
 };
 
 use super::channel_tables::{
-    FEEDS, LINES, TIMES, VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices,
-    voltage_dimensions,
+    FEEDS, LINES, TIMES, VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, result_order,
+    time_matrices, voltage_dimensions,
 };
 use super::channel_texts::FRB_CHANNELS;
 use super::choice::{Family, Loaded};
@@ -37,6 +37,7 @@ pub(super) struct ChannelisedPrepared {
     weights: Vec<u32>,
     phases: Vec<u32>,
     matrices: Vec<u32>,
+    order: u32,
     places: Vec<u32>,
     /// `[frequency][fine]`, in the order of the results.
     factors: Vec<f32>,
@@ -56,11 +57,13 @@ impl ChannelisedPrepared {
             false => channelised_weights(beams.weights()),
         }?;
         let sign = |sign| turned(sign, beams.conjugate());
+        let over_time = sign(beams.time_sign()).value();
         Some(Self {
             factors: factors(&matrix_powers(), phase_power(family.size), beams, &weights.exponents).ok()?,
             weights: weights.words,
             phases: in_fours(&phase_table(family.size, sign(beams.line_sign()), 0)),
-            matrices: time_matrices(sign(beams.time_sign()).value()),
+            matrices: time_matrices(over_time),
+            order: result_order(over_time, beams.centre()),
             places: beam_places(beams.map(), family.size)?,
         })
     }
@@ -70,7 +73,7 @@ impl ChannelisedPrepared {
 #[derive(Debug)]
 pub(super) struct Channelised {
     pub(super) loaded: Loaded,
-    centre: u32,
+    order: u32,
     weights: Buffer<u32>,
     phases: Buffer<u32>,
     matrices: Buffer<u32>,
@@ -82,7 +85,6 @@ impl Channelised {
     /// Loads the kernel and sends its tables, if a block has enough shared memory.
     pub(super) fn load(
         device: &Device,
-        beams: &FrbBeams,
         prepared: &ChannelisedPrepared,
         shared_bytes: u32,
     ) -> Result<Option<Self>, DeviceError> {
@@ -95,7 +97,7 @@ impl Channelised {
         let stream = device.new_stream()?;
         Ok(Some(Self {
             loaded: Loaded { kernel, warps: WARPS, blocks },
-            centre: if beams.centre() { beams.fine_channels() as u32 / 2 } else { 0 },
+            order: prepared.order,
             weights: Buffer::from_slice(&stream, &prepared.weights)?,
             phases: Buffer::from_slice(&stream, &prepared.phases)?,
             matrices: Buffer::from_slice(&stream, &prepared.matrices)?,
@@ -152,7 +154,7 @@ impl Channelised {
             pols,
             summed,
             blocks,
-            self.centre,
+            self.order,
             layout.signs | layout.signs << 8,
             frequency,
             pol

@@ -64,7 +64,7 @@ impl Fused {
             factors: Buffer::from_slice(&stream, &prepared.factors)?,
         };
         let channelised = match &prepared.channelised {
-            Some(prepared) => Channelised::load(device, beams, prepared, shared_bytes)?.map(Box::new),
+            Some(prepared) => Channelised::load(device, prepared, shared_bytes)?.map(Box::new),
             None => None,
         };
         Ok(Self {

@@ -29,7 +29,8 @@ use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
 pub use channel_tables::{
-    VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, voltage_dimensions,
+    VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, result_order, time_matrices,
+    voltage_dimensions,
 };
 pub use grid::{
     FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,

@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 use fringes_beamformer::internals::{
-    Parts, VOLTAGE_BOX, Weights, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, time_phases,
-    time_powers, voltage_dimensions,
+    Parts, VOLTAGE_BOX, Weights, beam_places, channelised_weights, in_fours, matrix_powers, result_order,
+    time_matrices, time_phases, time_powers, voltage_dimensions,
 };
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
@@ -304,12 +304,12 @@ impl Case {
             pols: u32s(pols),
             summed: if self.summed { u32s(pols) } else { 1 },
             blocks: u32s(self.blocks),
-            centre: if self.centre { u32s(fine / 2) } else { 0 },
+            order: result_order(sign, self.centre),
             signs: if self.signs == OFFSET { 0 } else { 0x8888_8888 },
             strides: [frequency, pol].map(|stride| stride as u32),
         };
         let ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors } = given;
-        let ChannelisedSizes { frequencies: n, times, beams: b, pols: p, summed, blocks, centre, signs, strides } =
+        let ChannelisedSizes { frequencies: n, times, beams: b, pols: p, summed, blocks, order, signs, strides } =
             sizes;
         let [frequency, pol] = strides;
         let declaration = <channelised as fringes_device::Kernel>::DECLARATION;
@@ -319,7 +319,7 @@ impl Case {
                 let to = GlobalMut::from(powers);
                 channelised(
                     voltages, good, weights, phases, matrices, places, factors, to, n, times, b, p, summed, blocks,
-                    centre, signs, frequency, pol,
+                    order, signs, frequency, pol,
                 );
             })
             .assert_clean();
