@@ -1,9 +1,11 @@
 //! Beams of fine channels, and their powers.
 //!
 //! # Layout
-//! A row of shared memory has the 256 sums of a fine channel and out. Feed `n` has place `n5 n6 n1 n2 n3 n0 n4 n7`, of
-//! which the lowest five bits are changed by `out + 4 (a mod 8)`: lanes that store have all 32 of these, and lanes that
-//! load have neighbouring places.
+//! A row of shared memory has the 256 sums of an out and of fine channels `a` and `a + 8` of a pass, side by side. Feed
+//! `n` has place `n5 n6 n1 n2 n3 n0 n4 n7`, of which the lowest five bits are changed by `out + 4 (a mod 8)`: half a
+//! warp's lanes that store have all 16 of the lowest four bits, and lanes that load have 32 neighbouring places. Of the
+//! two sums of a place channel `a` is the second where `a3` or `n3` is 1, but not both: so lanes that load sums of one
+//! channel find every bank once. Those of an `a3` of 0 and an `n3` of 1 are with the other `a4`.
 //!
 //! A warp has the results `2 warp` and `2 warp + 1` of all outs: of a pass the channels `a = 4 warp` to `4 warp + 3`.
 
@@ -14,7 +16,7 @@ use fringes_kernels_fft_microkernel::{Half, Sums, Transform, Wide};
 
 use crate::copies::shared_at;
 use crate::work::Unit;
-use crate::{ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, OUTS};
+use crate::{ChannelisedGiven, ChannelisedSizes, FINE, OUTS, ROW_BYTES};
 use fringes_kernels_beamformer_frb::Registers;
 
 /// Sums of powers of a warp, `[result][out]` of `[register]`.
@@ -96,14 +98,15 @@ unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
 /// Makes beams of two fine channels of an out, and adds their powers.
 ///
 /// # Safety
-/// As [`detect`]; `first` is the address of the warp's first sums.
+/// As [`detect`]; `first` is the address of the lane's first sum.
 #[inline(always)]
-unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, moved: u32, phases: &T::Phases) -> [f32; 16] {
+unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, phases: &T::Phases) -> [f32; 16] {
     let (result, out) = (number / OUTS, number % OUTS);
     let beam = |half: u32| {
         let a = 2 * result + half;
-        let at = first + 4 * FEEDS * (OUTS * a + out) + 4 * (moved ^ (out + 4 * a));
-        let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 128 * far as u32, 1).load(0));
+        // The place's lowest four bits are bits 3 to 6 of the address.
+        let at = (first ^ (8 * (out + 4 * a))) + ROW_BYTES * (OUTS * a + out);
+        let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 256 * far as u32, 1).load(0));
         T::transform::<Half, Squared>(x, phases)
     };
     let [y, z] = [beam(0), beam(1)];
@@ -119,13 +122,13 @@ unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, moved: u32, 
 pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, thread: u32) {
     let (lane, warp) = (thread % 32, thread / 32);
     let phases = phases(table, lane);
-    // Of the channel's lowest three bits the warp has the highest.
-    let moved = lane ^ (warp & 1) << 4;
-    let first = shared_at(4 * warp * 4 * OUTS * FEEDS);
+    let (n3, a2, a3, a4) = (lane >> 4, warp & 1, warp >> 1 & 1, warp >> 2);
+    let row = OUTS * (8 * (a4 ^ (n3 & (a3 ^ 1))) + 4 * a2);
+    let first = shared_at(ROW_BYTES * row) + 8 * (lane ^ a2 << 4) + 4 * (a3 ^ n3);
     // A closure would not be inlined everywhere.
     macro_rules! numbers {
         ($($number:literal)*) => { $(
-            powers[$number] = add::<T>(powers[$number], $number, first, moved, &phases);
+            powers[$number] = add::<T>(powers[$number], $number, first, &phases);
         )* };
     }
     numbers!(0 1 2 3 4 5 6 7);

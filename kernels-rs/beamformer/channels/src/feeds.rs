@@ -18,8 +18,9 @@
 //! Data are columns of the first product and rows of the second, so one leaves its results as the other takes them.
 //!
 //! # Tables
-//! Matrices of a pass are fragments `[t'0][t'1]` of a lane, rows `a0 a1 a2 ReIm` of the result, columns
-//! `ReIm t'2 t'3 t'4` of the voltage.
+//! Matrices of a pass are fragments `[n3][t'0][t'1]` of a lane, rows `a0 a1 a2 ReIm` of the result, columns
+//! `ReIm t'2 t'3 t'4` of the voltage. A warp's feeds have the same `n3`. Where it is 1, `a + 8` is in the place of `a`
+//! (modulo 32): the sums of an `a3` of 0 and 1, which are stored side by side, are the other way round.
 //!
 //! Weights of a unit are eight words of a lane, `[feed of a word][re, im of the voltage]`: two f16 of both words'
 //! feeds, for line `lane % 4` and sum `lane / 8`, its real part in lanes with an even `lane / 4` and its imaginary part
@@ -32,7 +33,7 @@ use fringes_device::{Global, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums};
 
 use crate::copies::{WEIGHTS_AT, round_at, shared_at};
-use crate::{FEEDS, MATRICES, OUTS, ROUND_BYTES, ROUND_FEEDS, WARP_FEEDS};
+use crate::{MATRICES, OUTS, ROUND_BYTES, ROUND_FEEDS, ROW_BYTES, WARP_FEEDS};
 use fringes_kernels_beamformer_frb::Registers;
 
 /// A nibble of each of four bytes.
@@ -99,14 +100,11 @@ pub(crate) struct Feeds {
     voltages: u32,
     /// Address of its weights of the first round.
     weights: u32,
-    /// Address of its sums `[a = lane / 4][out = lane % 4]`.
+    /// Address of its pairs of sums `[a = lane / 4][out = lane % 4]`.
     row: u32,
     lane: u32,
     warp: u32,
 }
-
-/// Bytes from a fine channel's sums to the next.
-const CHANNEL_BYTES: u32 = 4 * OUTS * FEEDS;
 
 /// Bytes of voltages from a time to the next, and from one that is 16 later.
 const TIME_BYTES: u32 = 1024;
@@ -129,7 +127,7 @@ impl Feeds {
             // Time 4 quad.
             voltages: shared_at(round_at(0)) + 64 * quad + 256 * line + 16 * piece + 8 * (warp & 1) + 4 * word,
             weights: shared_at(WEIGHTS_AT) + 1024 * warp + 16 * lane,
-            row: shared_at(0) + (lane >> 2) * CHANNEL_BYTES + quad * 4 * FEEDS,
+            row: shared_at(0) + (lane >> 2) * OUTS * ROW_BYTES + quad * ROW_BYTES,
             lane,
             warp,
         }
@@ -200,7 +198,7 @@ impl Feeds {
     fn row(&self, round: u32) -> [u32; 3] {
         // Place of a feed n: n5 n6 n1 n2 n3 n0 n4 n7, of which the lowest five bits are changed by the lane.
         let place = (self.warp >> 2 & 1) | (round & 1) << 1 | (self.warp & 1) << 4;
-        let at = self.row + 4 * (64 * (self.warp >> 1 & 1) + 128 * (round >> 1));
+        let at = self.row + 8 * (64 * (self.warp >> 1 & 1) + 128 * (round >> 1));
         [at, place ^ self.lane, self.weights + 4 * (ROUND_FEEDS / WARP_FEEDS) * 256 * round]
     }
 
@@ -234,13 +232,11 @@ impl Feeds {
         let im = [[sum(p[1], r[1]), sum(q[1], s[0])], [difference(p[1], r[1]), difference(q[1], s[0])]];
         let _ = <[(); 2]>::each(|word| {
             let factors = weights.map(|weight| weight & if word == 0 { 0x0000_ffff } else { 0xffff_0000 });
-            let to = at + 4 * (place ^ (4 * pair as u32 + 8 * word as u32)) + 128 * feed;
+            let to = at + 8 * (place ^ (4 * pair as u32 + 8 * word as u32)) + 256 * feed;
             let _ = <[(); 2]>::each(|a4| {
                 let rows = [re[a4][0], re[a4][1], im[a4][0], im[a4][1]];
                 let sums = mma_m16n8k16_f16_f16(rows, factors, [0; 2]);
-                let to = to + 16 * a4 as u32 * CHANNEL_BYTES;
-                Shared::<u32>::from_raw_parts(to, 1).store(0, sums[0]);
-                Shared::<u32>::from_raw_parts(to + 8 * CHANNEL_BYTES, 1).store(0, sums[1]);
+                Shared::<[u32; 2]>::from_raw_parts(to + 8 * a4 as u32 * OUTS * ROW_BYTES, 1).store(0, sums);
             });
         });
     }
@@ -255,7 +251,8 @@ pub(crate) type Matrices = [[u32; 4]; MATRICES / 4];
 /// They are in the view, at a multiple of 16 bytes.
 #[inline(always)]
 pub(crate) unsafe fn matrices(table: Global<u32>, pass: u32, thread: u32) -> Matrices {
-    let lane = thread % 32;
+    let (lane, n3) = (thread % 32, thread / 32 % 2);
     let table = table.cast::<[u32; 4]>();
-    Matrices::each(|fragment| table.load((pass as usize * (MATRICES / 4) + fragment) * 32 + lane as usize))
+    let first = (2 * pass + n3) as usize * (MATRICES / 4);
+    Matrices::each(|fragment| table.load((first + fragment) * 32 + lane as usize))
 }

@@ -34,7 +34,7 @@
 //! | as f16 | 12 ALU, 8 half2 | ALU 6, FMA 2 |
 //! | over time | 4 MMAs, 12 half2 | tensor 6, FMA 3 |
 //! | sum of lines | 4 MMAs, 5 | tensor 6, ALU 2 |
-//! | store and load sums | 16 | shared memory 16 |
+//! | store and load sums | 12 | shared memory 16 |
 //! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
 //! | powers | 32 f32 | FMA 9 |
 //!
@@ -96,8 +96,12 @@ pub(crate) const ROUND_FEEDS: u32 = WARP_FEEDS * WARPS;
 /// Rounds of a pass.
 pub(crate) const ROUNDS: u32 = FEEDS / ROUND_FEEDS;
 
-/// Words of sums over lines, `[fine channel][out][feed]` with feeds in the order of [`beams`].
+/// Words of sums over lines, `[a4][a mod 8][out][feed][a3]` of fine channels `a` of a pass, with feeds in the order of
+/// [`beams`].
 pub(crate) const SUM_WORDS: u32 = PASS_CHANNELS * OUTS * FEEDS;
+
+/// Bytes of the sums of two fine channels and an out.
+pub(crate) const ROW_BYTES: u32 = 8 * FEEDS;
 
 /// Words of weights of a polarisation, `[unit][pair of feeds][lane][4]`.
 pub(crate) const WEIGHT_WORDS: u32 = (FEEDS / WARP_FEEDS) * 256;

@@ -14,7 +14,7 @@ pub struct ChannelisedGiven {
     pub weights: Global<u32>,
     /// The phases of the transform along a line, `[register / 4][lane][register % 4]`.
     pub phases: Global<u32>,
-    /// The matrices over time `[pass][register / 4][lane][register % 4]`.
+    /// The matrices over time `[pass][n3][register / 4][lane][register % 4]`.
     pub matrices: Global<u32>,
     /// Place `32 register + lane` of the output that a beam is, `[frequency][beam]`.
     pub places: Global<u32>,

@@ -52,7 +52,7 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && (given.good.is_empty() || of(&[frequencies, times, blocks]) <= given.good.len() as u64)
         && of(&[frequencies, pols, WEIGHT_WORDS]) <= given.weights.len() as u64
         && 32 * T::PHASE_REGISTERS <= given.phases.len()
-        && PASSES as usize * MATRICES * 32 <= given.matrices.len()
+        && PASSES as usize * 2 * MATRICES * 32 <= given.matrices.len()
         && of(&[frequencies, beams]) <= given.places.len() as u64
         && of(&[frequencies, FINE]) <= given.factors.len() as u64
         && of(&[frequencies, FINE, times, OUTS, beams, products]) <= powers.len() as u64

@@ -97,15 +97,16 @@ fn phase(turns: usize, time: usize) -> [f64; 2] {
     [exact(angle.cos()), exact(angle.sin())]
 }
 
-/// The matrices over time, `[pass][t'0][t'1][lane][4]`, with this sign.
+/// The matrices over time, `[pass][n3][t'0][t'1][lane][4]`, with this sign: of feeds with an `n3` of 1 the places are
+/// eight further.
 pub fn time_matrices(sign: f64) -> Vec<u32> {
     let mut table = Vec::new();
-    for pass in 0..PASSES {
+    for (pass, n3) in (0..2 * PASSES).map(|number| (number / 2, number % 2)) {
         for (t0, t1) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             for lane in 0..LANES {
                 for (t4, imaginary) in [(0, false), (0, true), (1, false), (1, true)] {
                     let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
-                    let [re, im] = phase(turns(pass, lane / 4, sign), time);
+                    let [re, im] = phase(turns(pass, lane / 4 + 8 * n3, sign), time);
                     table.push(if imaginary { word(im, re) } else { word(re, -im) });
                 }
             }
