@@ -10,7 +10,7 @@
 //! warps have said that they are done with the round before the last one.
 
 use fringes_device::bulk::cp_async_bulk_shared_global;
-use fringes_device::fence::{fence_mbarrier_init_release_cluster, fence_proxy_async_shared_cta};
+use fringes_device::fence::fence_mbarrier_init_release_cluster;
 use fringes_device::mbarrier::{
     mbarrier_arrive_expect_tx_shared_b64, mbarrier_arrive_shared_b64, mbarrier_init_shared_b64,
     mbarrier_try_wait_parity_shared_b64,
@@ -97,13 +97,13 @@ pub(crate) unsafe fn wait_for(count: u32) {
     wait(shared_at(BARRIERS_AT) + 8 * (count % 2), count / 2 % 2);
 }
 
-/// Gives the place of round `count` back. What has been loaded of it is there before the copy engine fills it again.
+/// Gives the place of round `count` back. What has been loaded of it is there before the copy engine fills it again, as
+/// the thread that tells it has waited for all warps.
 ///
 /// # Safety
 /// All 32 lanes of each warp execute it together, once a round, when they have loaded all that they use of it.
 #[inline(always)]
 pub(crate) unsafe fn give_back(count: u32, lane: u32) {
-    fence_proxy_async_shared_cta();
     bar_warp_sync(u32::MAX);
     if lane == 0 {
         mbarrier_arrive_shared_b64(shared_at(BARRIERS_AT) + 16 + 8 * (count % 2));

@@ -98,6 +98,12 @@ impl Blocks {
         at
     }
 
+    /// The polarisation of one, of those that are summed.
+    #[inline(always)]
+    fn pol_of(&self, at: u32) -> u32 {
+        divided(at, self.sizes.blocks).0
+    }
+
     /// Where one begins.
     #[inline(always)]
     fn start(&self, at: u32) -> Start {
@@ -194,22 +200,20 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
             let blocks = Blocks { sizes, time, frequency, pol: product * sizes.summed };
             let mut at = blocks.good_from(given, 0);
             let mut weights_of = u32::MAX;
+            let fill_weights = |pol: u32| {
+                let row = frequency * sizes.pols + blocks.pol + pol;
+                copies::fill_weights(given.weights.part(row as usize * WEIGHT_WORDS as usize, WEIGHT_WORDS as usize));
+            };
             if at < blocks.count() && thread() == 0 {
                 copies::fill(given.voltages, count, blocks.start(at), 0);
                 copies::fill(given.voltages, count + 1, blocks.start(at), 1);
+                fill_weights(blocks.pol_of(at));
             }
             while at < blocks.count() {
                 let following = blocks.good_from(given, at + 1);
                 let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
-                let pol = divided(at, sizes.blocks).0;
-                if pol != weights_of {
-                    weights_of = pol;
-                    if thread() == 0 {
-                        let row = frequency * sizes.pols + blocks.pol + pol;
-                        copies::fill_weights(
-                            given.weights.part(row as usize * WEIGHT_WORDS as usize, WEIGHT_WORDS as usize),
-                        );
-                    }
+                if blocks.pol_of(at) != weights_of {
+                    weights_of = blocks.pol_of(at);
                     copies::wait_for_weights(weights);
                     weights += 1;
                 }
@@ -226,6 +230,11 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
                     }
                     count += ROUNDS;
                     bar_sync_0();
+                    // All have used the weights.
+                    let of_other = following < blocks.count() && blocks.pol_of(following) != weights_of;
+                    if pass + 1 == PASSES && of_other && thread() == 0 {
+                        fill_weights(blocks.pol_of(following));
+                    }
                     beams::detect::<T>(given.phases, &mut powers, thread());
                     pass += 1;
                 }
