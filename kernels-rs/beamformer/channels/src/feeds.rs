@@ -153,8 +153,8 @@ impl Feeds {
         Turned::each(|number| turned::<ODD>(self.quarters(count, number), turns))
     }
 
-    /// Makes the sums over lines of the feeds of a pass's round, and `z` of the feeds of round `count` of all: what the
-    /// one waits for the other one fills.
+    /// Makes the sums over lines of the feeds of a pass's round, whose terms have `minus` added, and `z` of the feeds of
+    /// round `count` of all: what the one waits for the other one fills.
     ///
     /// # Safety
     /// The weights and voltages are there, nobody uses the sums; all 32 lanes of the warp execute it together.
@@ -164,6 +164,7 @@ impl Feeds {
         z: &Turned,
         round: u32,
         count: u32,
+        minus: u32,
         turns: &Turns,
         matrices: &Matrices,
     ) -> Turned {
@@ -172,7 +173,7 @@ impl Feeds {
             ($byte:literal) => {{
                 let first = self.quarters(count, 2 * $byte);
                 let second = self.quarters(count, 2 * $byte + 1);
-                self.sum_of(z, row, $byte, turns.minus, matrices);
+                self.sum_of(z, row, $byte, minus, matrices);
                 [turned::<ODD>(first, turns), turned::<ODD>(second, turns)]
             }};
         }

@@ -8,7 +8,7 @@ use fringes_kernels_beamformer_frb::divided;
 
 use crate::beams::{self, Beams, Powers};
 use crate::copies::{self, Start};
-use crate::feeds::{Feeds, Matrices, Turns, matrices};
+use crate::feeds::{Feeds, Turned, Turns, matrices};
 use crate::{
     ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, MATRICES, OUTS, PASSES, ROUNDS, SHARED_BYTES, WEIGHT_WORDS,
 };
@@ -140,25 +140,23 @@ impl Ahead {
     }
 }
 
-/// Makes the sums over lines of a pass.
+/// Makes the sums over lines of a pass, and `z` of the first round of the next pass, if there is one.
 ///
 /// # Safety
-/// As [`work`]; `first` is the number of its first round.
+/// As [`work`]; `first` is the number of its first round, of which `z` is. An odd pass is `ODD`, or else the next one is
+/// `NEXT_ODD`.
 #[inline(always)]
-unsafe fn sum<const ODD: bool>(
+unsafe fn sum<const ODD: bool, const NEXT_ODD: bool>(
     given: ChannelisedGiven,
-    turns: &Turns,
-    matrices: &Matrices,
+    signs: u32,
+    z: &mut Turned,
     thread: u32,
     first: u32,
     ahead: Ahead,
 ) {
     let feeds = Feeds::new(thread);
-    copies::wait_for(first);
-    let mut z = feeds.turned::<ODD>(first, turns);
-    copies::give_back(first, thread % 32);
-    // All have made their beams of the sums before.
-    bar_sync_0();
+    let turns = Turns::new(ahead.pass, signs);
+    let matrices = matrices(given.matrices, ahead.pass, thread);
     let mut round = 0;
     while round + 1 < ROUNDS {
         let count = first + round;
@@ -166,14 +164,21 @@ unsafe fn sum<const ODD: bool>(
             ahead.fill(given, count + 2, round + 2);
         }
         copies::wait_for(count + 1);
-        z = feeds.sum_and_turn::<ODD>(&z, round, count + 1, turns, matrices);
+        *z = feeds.sum_and_turn::<ODD>(z, round, count + 1, turns.minus, &turns, &matrices);
         copies::give_back(count + 1, thread % 32);
         round += 1;
     }
     if thread == 0 {
-        ahead.fill(given, first + round + 2, round + 2);
+        ahead.fill(given, first + ROUNDS + 1, ROUNDS + 1);
     }
-    feeds.sum(&z, round, turns.minus, matrices);
+    if ahead.pass + 1 < PASSES || ahead.next.is_some() {
+        let next = Turns::new((ahead.pass + 1) % PASSES, signs);
+        copies::wait_for(first + ROUNDS);
+        *z = feeds.sum_and_turn::<NEXT_ODD>(z, round, first + ROUNDS, turns.minus, &next, &matrices);
+        copies::give_back(first + ROUNDS, thread % 32);
+    } else {
+        feeds.sum(z, round, turns.minus, &matrices);
+    }
 }
 
 /// Makes all results.
@@ -209,6 +214,13 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
                 copies::fill(given.voltages, count + 1, blocks.start(at), 1);
                 fill_weights(blocks.pol_of(at));
             }
+            let mut z: Turned = [[0; 2]; 8];
+            if at < blocks.count() {
+                let (feeds, turns) = (Feeds::new(thread()), Turns::new(0, sizes.signs));
+                copies::wait_for(count);
+                z = feeds.turned::<false>(count, &turns);
+                copies::give_back(count, thread() % 32);
+            }
             while at < blocks.count() {
                 let following = blocks.good_from(given, at + 1);
                 let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
@@ -219,14 +231,14 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
                 }
                 let mut pass = 0;
                 while pass < PASSES {
-                    let turns = Turns::new(pass, sizes.signs);
                     let number = thread();
-                    let matrices = matrices(given.matrices, pass, number);
                     let ahead = Ahead { now: blocks.start(at), next, pass };
+                    // All have made their beams of the sums before.
+                    bar_sync_0();
                     if pass % 2 == 1 {
-                        sum::<true>(given, &turns, &matrices, number, count, ahead);
+                        sum::<true, false>(given, sizes.signs, &mut z, number, count, ahead);
                     } else {
-                        sum::<false>(given, &turns, &matrices, number, count, ahead);
+                        sum::<false, true>(given, sizes.signs, &mut z, number, count, ahead);
                     }
                     count += ROUNDS;
                     bar_sync_0();
