@@ -159,11 +159,15 @@ pub(crate) unsafe fn store(
         let _ = <[(); 16]>::each(|register| row(number).store(32 * register + lane as usize, powers[number][register]));
     });
     bar_warp_sync(u32::MAX);
+    // The place of the next beam is loaded while this one is stored.
+    let place = |beam: u32| given.places.load((unit.frequency * sizes.beams + beam.min(sizes.beams - 1)) as usize);
     let mut beam = lane;
+    let mut next = place(beam);
     while beam < sizes.beams {
-        let place = given.places.load((unit.frequency * sizes.beams + beam) as usize) % 512;
+        let now = next % 512;
+        next = place(beam.saturating_add(32));
         let _ = <[(); 8]>::each(|number| {
-            let power = if good == 0 { 0.0 } else { row(number).load(place as usize) * factors[number / 4] };
+            let power = if good == 0 { 0.0 } else { row(number).load(now as usize) * factors[number / 4] };
             let of_time = u64::from(channel(number)) * u64::from(sizes.times) + u64::from(unit.time);
             let first = (of_time * u64::from(OUTS) + (number as u64 % 4)) * u64::from(sizes.beams);
             to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
