@@ -304,11 +304,17 @@ fn one_call<V: Sample>(session: &mut Session) -> Result<(), End> {
     })
 }
 
-/// A stream on the GPU: chunks of any length give the bits of one call.
+/// Streams on the GPU: chunks of any length give the bits of one call.
 fn streams(session: &mut Session) -> Result<(), End> {
-    let beams = builder([2, 2, 4, 256]).blocks(2).build().map_err(End::failed)?;
+    stream(session, "FrbStream", 2)?;
+    stream(session, "FrbStream, 4 outs", 4)
+}
+
+/// A stream of beams with so many outs.
+fn stream(session: &mut Session, what: &str, outs: usize) -> Result<(), End> {
+    let beams = builder([2, outs, 4, 256]).blocks(2).build().map_err(End::failed)?;
     let case = Case::<Complex4>::new(beams, 3);
-    session.case("frb", "FrbStream", case.params(), |session| {
+    session.case("frb", what, case.params(), |session| {
         let backend = Backend::on(session.device.clone());
         let expected = frb_beams(&backend, &case.beams, &FrbVoltages::from_checked(case.voltages.view()), None)?;
         let mut stream = FrbStream::new(backend, case.beams.clone());

@@ -155,9 +155,14 @@ pub(crate) unsafe fn store(
     let row = |number: usize| Shared::<f32>::from_raw_parts(rows + 4 * 512 * number as u32, 512);
     let channel = |number: usize| unit.frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.order);
     let factors = <[f32; 2]>::each(|result| given.factors.load(channel(4 * result) as usize) * scale);
-    let _ = <[(); 8]>::each(|number| {
-        let _ = <[(); 16]>::each(|register| row(number).store(32 * register + lane as usize, powers[number][register]));
-    });
+    // A closure would not be inlined everywhere.
+    macro_rules! numbers {
+        ($($number:literal)*) => { $({
+            let row = row($number);
+            let _ = <[(); 16]>::each(|register| row.store(32 * register + lane as usize, powers[$number][register]));
+        })* };
+    }
+    numbers!(0 1 2 3 4 5 6 7);
     bar_warp_sync(u32::MAX);
     // The place of the next beam is loaded while this one is stored.
     let place = |beam: u32| given.places.load((unit.frequency * sizes.beams + beam.min(sizes.beams - 1)) as usize);

@@ -6,8 +6,9 @@
 //! have four lines and four times 4 apart, meet in two at each bank. The array that the host describes has the
 //! dimensions bytes of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`.
 //!
-//! Two places hold the voltages of two rounds. Rounds are counted from the kernel's start; a place is filled when all
-//! warps have said that they are done with the round before the last one.
+//! Two places hold the voltages of two rounds. A place is filled when all warps have said that they are done with what
+//! was there. A pass has four rounds, so each of them has its place, and its parity of the barriers, in all passes:
+//! rounds are counted from the beginning of a pass, those from 4 on are of the next one.
 
 use fringes_device::bulk::cp_async_bulk_shared_global;
 use fringes_device::fence::fence_mbarrier_init_release_cluster;
@@ -19,7 +20,9 @@ use fringes_device::tensor::cp_async_bulk_tensor_5d_shared_global;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, Shared, TensorMap};
 
-use crate::{ROUND_BYTES, ROUND_FEEDS, SUM_WORDS, TIMES, WARPS, WEIGHT_WORDS};
+use crate::{ROUND_BYTES, ROUND_FEEDS, ROUNDS, SUM_WORDS, TIMES, WARPS, WEIGHT_WORDS};
+
+const _: () = assert!(ROUNDS == 4, "two places with two parities");
 
 /// The first byte of the weights.
 pub(crate) const WEIGHTS_AT: u32 = 4 * SUM_WORDS;
@@ -75,38 +78,39 @@ pub(crate) struct Start {
     pub(crate) block: u32,
 }
 
-/// Fills the place of round `count` with the voltages of round `round` of a pass.
+/// Fills the place of a round with its voltages, of the pass that has it, from a block of times that begins there.
 ///
 /// # Safety
 /// One thread calls it, round after round; the map describes the voltages, and all warps give places back.
 #[inline(always)]
-pub(crate) unsafe fn fill(map: TensorMap, count: u32, start: Start, round: u32) {
-    let full = shared_at(BARRIERS_AT) + 8 * (count % 2);
-    wait(full + 16, (count / 2 % 2) ^ 1);
+pub(crate) unsafe fn fill(map: TensorMap, round: u32, start: Start) {
+    let full = shared_at(BARRIERS_AT) + 8 * (round % 2);
+    wait(full + 16, (round / 2 % 2) ^ 1);
     mbarrier_arrive_expect_tx_shared_b64(full, ROUND_BYTES);
-    let at = [(start.byte + ROUND_FEEDS * round) as i32, 0, 0, 0, (start.block * (TIMES / 16)) as i32];
-    cp_async_bulk_tensor_5d_shared_global(shared_at(round_at(count)), map, at, full);
+    let at = [(start.byte + ROUND_FEEDS * (round % ROUNDS)) as i32, 0, 0, 0, (start.block * (TIMES / 16)) as i32];
+    cp_async_bulk_tensor_5d_shared_global(shared_at(round_at(round)), map, at, full);
 }
 
-/// Waits for the voltages of round `count`.
+/// Waits for the voltages of a round.
 ///
 /// # Safety
 /// They are being copied, or have been.
 #[inline(always)]
-pub(crate) unsafe fn wait_for(count: u32) {
-    wait(shared_at(BARRIERS_AT) + 8 * (count % 2), count / 2 % 2);
+pub(crate) unsafe fn wait_for(round: u32) {
+    wait(shared_at(BARRIERS_AT) + 8 * (round % 2), round / 2 % 2);
 }
 
-/// Gives the place of round `count` back. What has been loaded of it is there before the copy engine fills it again, as
-/// the thread that tells it has waited for all warps.
+/// Gives the place of a round back. The arrival does not wait for loads under way, and the copy engine may fill the
+/// place when all warps have arrived.
 ///
 /// # Safety
-/// All 32 lanes of each warp execute it together, once a round, when they have loaded all that they use of it.
+/// All 32 lanes of each warp execute it together, once a round. All that is loaded of the place is there: what is
+/// stored before or the lane is computed from it, or a fence precedes.
 #[inline(always)]
-pub(crate) unsafe fn give_back(count: u32, lane: u32) {
+pub(crate) unsafe fn give_back(round: u32, lane: u32) {
     bar_warp_sync(u32::MAX);
     if lane == 0 {
-        mbarrier_arrive_shared_b64(shared_at(BARRIERS_AT) + 16 + 8 * (count % 2));
+        mbarrier_arrive_shared_b64(shared_at(BARRIERS_AT) + 16 + 8 * (round % 2));
     }
 }
 

@@ -28,6 +28,7 @@
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::half2::{add_rn_f16x2, neg_f16x2};
+use fringes_device::index::ctaid_y;
 use fringes_device::mma::mma_m16n8k16_f16_f16;
 use fringes_device::{Global, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums};
@@ -44,10 +45,11 @@ const NIBBLES: u32 = 0x0f0f_0f0f;
 /// A nibble is 8 more than its number; minus the number and 7 is what its complement is.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns {
-    /// What nibbles of the real parts' sum are changed by, a quarter each.
-    re: [u32; 4],
-    /// The same of imaginary parts.
-    im: [u32; 4],
+    /// What nibbles are changed by: of the first quarter; of passes 1 and 2, 1 and 3, 2 and 3 complements of it.
+    first: u32,
+    one_two: u32,
+    one_three: u32,
+    two_three: u32,
     /// Two f16 of what is to be added to 1024 and a sum.
     pub(crate) minus: u32,
 }
@@ -57,13 +59,27 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn new(pass: u32, signs: u32) -> Self {
         let of = |negative: bool| if negative { !signs } else { signs };
-        // i^(pass j) for j = 1, 2, 3; i x = (-im, re). Of an odd pass its numbers 1 and 3 are with im for re.
         let [one, two, three] = [pass == 1, pass == 2, pass == 3];
         Self {
-            re: [signs, of(one || two), of(one || three), of(two || three)],
-            im: [signs, of(two || three), of(one || three), of(one || two)],
+            first: signs,
+            one_two: of(one || two),
+            one_three: of(one || three),
+            two_three: of(two || three),
             minus: if pass == 0 { 0xe420_e420 } else { 0xe41e_e41e },
         }
+    }
+
+    /// Of real parts, a quarter each: i^(pass j) for j = 0 .. 3, i x = (-im, re). Of an odd pass numbers 1 and 3 are
+    /// with im for re.
+    #[inline(always)]
+    fn re(&self, quarter: usize) -> u32 {
+        [self.first, self.one_two, self.one_three, self.two_three][quarter]
+    }
+
+    /// Of imaginary parts.
+    #[inline(always)]
+    fn im(&self, quarter: usize) -> u32 {
+        [self.first, self.two_three, self.one_three, self.one_two][quarter]
     }
 }
 
@@ -80,8 +96,8 @@ fn nibbles(word: u32, change: u32) -> u32 {
 fn summed<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
     let high = |j: usize, change: u32| nibbles(x[j] >> 4, change);
     let low = |j: usize, change: u32| nibbles(x[j], change);
-    let re = |j: usize| if ODD && j % 2 == 1 { low(j, turns.re[j]) } else { high(j, turns.re[j]) };
-    let im = |j: usize| if ODD && j % 2 == 1 { high(j, turns.im[j]) } else { low(j, turns.im[j]) };
+    let re = |j: usize| if ODD && j % 2 == 1 { low(j, turns.re(j)) } else { high(j, turns.re(j)) };
+    let im = |j: usize| if ODD && j % 2 == 1 { high(j, turns.im(j)) } else { low(j, turns.im(j)) };
     let sum = |a: u32, b: u32, c: u32, d: u32| a.wrapping_add(b).wrapping_add(c).wrapping_add(d);
     [sum(re(0), re(1), re(2), re(3)), sum(im(0), im(1), im(2), im(3))]
 }
@@ -104,6 +120,8 @@ pub(crate) struct Feeds {
     row: u32,
     lane: u32,
     warp: u32,
+    /// Selects the first word of a permutation, by a number that the compiler does not know.
+    same: u32,
 }
 
 /// Bytes of voltages from a time to the next, and from one that is 16 later.
@@ -112,6 +130,14 @@ const SIXTEEN_BYTES: u32 = 4096;
 
 /// `z` of four feeds at eight times `[t'4][t'1][t'0]`: bytes `re im re im` of the first two, and of the others.
 pub(crate) type Turned = [[u32; 2]; 8];
+
+/// What a round leaves to the next one.
+pub(crate) struct Next {
+    /// `z` of its feeds.
+    pub(crate) z: Turned,
+    /// The lane, which is there when the last voltages are loaded.
+    pub(crate) lane: u32,
+}
 
 impl Feeds {
     /// Of a thread.
@@ -130,31 +156,33 @@ impl Feeds {
             row: shared_at(0) + (lane >> 2) * OUTS * ROW_BYTES + quad * ROW_BYTES,
             lane,
             warp,
+            same: 0x3210 | ctaid_y(),
         }
     }
 
-    /// The voltages of a word and number of round `count` of all, a quarter each.
+    /// The address of the voltages of a round, see `copies`.
+    #[inline(always)]
+    fn from(&self, round: u32) -> u32 {
+        self.voltages + round % 2 * ROUND_BYTES
+    }
+
+    /// `z` of the feeds of a round.
     ///
     /// # Safety
     /// The voltages are there.
     #[inline(always)]
-    unsafe fn quarters(&self, count: u32, number: usize) -> [u32; 4] {
-        let [t0, t1, t4] = [number as u32 & 1, number as u32 >> 1 & 1, number as u32 >> 2];
-        let at = self.voltages + count % 2 * ROUND_BYTES + TIME_BYTES * (t0 + 2 * t1) + SIXTEEN_BYTES * t4;
-        <[u32; 4]>::each(|j| Shared::<u32>::from_raw_parts(at + 2 * SIXTEEN_BYTES * j as u32, 1).load(0))
+    pub(crate) unsafe fn turned<const ODD: bool>(&self, round: u32, turns: &Turns) -> Turned {
+        Turned::each(|number| turned::<ODD>(quarters(self.from(round), number), turns))
     }
 
-    /// `z` of the feeds of round `count` of all.
+    /// Makes the sums over lines of the feeds of a pass's round, whose terms have `minus` added, and `z` of the feeds
+    /// of the round that follows: what the one waits for the other one fills.
     ///
-    /// # Safety
-    /// The voltages are there.
-    #[inline(always)]
-    pub(crate) unsafe fn turned<const ODD: bool>(&self, count: u32, turns: &Turns) -> Turned {
-        Turned::each(|number| turned::<ODD>(self.quarters(count, number), turns))
-    }
-
-    /// Makes the sums over lines of the feeds of a pass's round, whose terms have `minus` added, and `z` of the feeds of
-    /// round `count` of all: what the one waits for the other one fills.
+    /// # Order
+    /// Eight parts have four products and eighteen integers each. By itself `ptxas` puts all products first, so that
+    /// the integers fill nothing. So the products of a part are made of the integers of the part before, see
+    /// [`after`](Self::after). By that the sums that are stored are made of all voltages but the last, and the lane
+    /// that this returns is made of those: what `copies::give_back` needs.
     ///
     /// # Safety
     /// The weights and voltages are there, nobody uses the sums; all 32 lanes of the warp execute it together.
@@ -163,35 +191,34 @@ impl Feeds {
         &self,
         z: &Turned,
         round: u32,
-        count: u32,
         minus: u32,
         turns: &Turns,
         matrices: &Matrices,
-    ) -> Turned {
-        let row = self.row(round);
-        macro_rules! step {
-            ($byte:literal) => {{
-                let first = self.quarters(count, 2 * $byte);
-                let second = self.quarters(count, 2 * $byte + 1);
-                self.sum_of(z, row, $byte, minus, matrices);
-                [turned::<ODD>(first, turns), turned::<ODD>(second, turns)]
+    ) -> Next {
+        let (from, to) = (self.from(round + 1), self.row(round));
+        // Two parts; terms of the first one have these high bytes. The next part's voltages are loaded ahead.
+        macro_rules! feed {
+            ($byte:literal, $even:expr, $high:expr, $next:expr) => {{
+                let odd = quarters(from, 2 * $byte + 1);
+                let channels = over_time(z, $byte, $high, minus, matrices);
+                let first = turned::<ODD>($even, turns);
+                let next = $next;
+                self.over_lines(&channels, to, $byte, self.after(LOW, first[0]));
+                (first, turned::<ODD>(odd, turns), next)
             }};
         }
-        let [[a, b], [c, d], [e, f], [g, h]] = [step!(0), step!(1), step!(2), step!(3)];
-        [a, b, c, d, e, f, g, h]
+        let next = quarters(from, 0);
+        let (a, b, next) = feed!(0, next, EXPONENTS, quarters(from, 2));
+        let (c, d, next) = feed!(1, next, self.after(EXPONENTS, b[0]), quarters(from, 4));
+        let (e, f, next) = feed!(2, next, self.after(EXPONENTS, d[0]), quarters(from, 6));
+        let (g, h, _) = feed!(3, next, self.after(EXPONENTS, f[0]), ());
+        Next { z: [a, b, c, d, e, f, g, h], lane: self.after(self.lane, h[0]) }
     }
 
-    /// Makes the sums over lines of the feeds of a pass's round.
-    ///
-    /// # Safety
-    /// As [`sum_and_turn`](Self::sum_and_turn).
+    /// A value, which is there when another one is, as far as the compiler can tell.
     #[inline(always)]
-    pub(crate) unsafe fn sum(&self, z: &Turned, round: u32, minus: u32, matrices: &Matrices) {
-        let row = self.row(round);
-        self.sum_of(z, row, 0, minus, matrices);
-        self.sum_of(z, row, 1, minus, matrices);
-        self.sum_of(z, row, 2, minus, matrices);
-        self.sum_of(z, row, 3, minus, matrices);
+    fn after(&self, value: u32, other: u32) -> u32 {
+        prmt_b32(value, other, self.same)
     }
 
     /// Where the sums of a round go: the address of a row, the place in it, and the address of the weights.
@@ -203,44 +230,70 @@ impl Feeds {
         [at, place ^ self.lane, self.weights + 4 * (ROUND_FEEDS / WARP_FEEDS) * 256 * round]
     }
 
-    /// Makes the sums over lines of one feed of each word.
+    /// Makes the sums over lines of one feed of each word; `low` is the low half of a word.
     ///
     /// # Safety
     /// As [`sum_and_turn`](Self::sum_and_turn).
     #[inline(always)]
-    unsafe fn sum_of(&self, z: &Turned, [at, place, weights]: [u32; 3], byte: usize, minus: u32, matrices: &Matrices) {
+    unsafe fn over_lines(&self, channels: &[[u32; 4]; 2], [at, place, weights]: [u32; 3], byte: usize, low: u32) {
         let (pair, feed) = (byte / 2, byte as u32 % 2);
         let weights = Shared::<[u32; 2]>::from_raw_parts(weights + 512 * pair as u32 + 8 * feed, 1).load(0);
-        // A number in the low byte of an f16 of 1024.
-        let selector = if feed == 0 { 0x4140 } else { 0x4342 };
-        let term = |t0: usize, t1: usize, t4: usize| {
-            add_rn_f16x2(prmt_b32(z[4 * t4 + 2 * t1 + t0][pair], 0x6464_6464, selector), minus)
-        };
-        let product = |t0: usize, t1: usize, sum: [u32; 2]| {
-            let terms = [term(t0, t1, 0), term(t0, t1, 1)];
-            mma_m16n8k16_f16_f16(matrices[2 * t0 + t1], terms, sum)
-        };
-        let over_t1 = |t0: usize| {
-            let even = product(t0, 0, [0; 2]);
-            let all = product(t0, 1, even);
-            [all, Half::alternating(even, all)]
-        };
-        let ([p, q], [r, s]) = (over_t1(0), over_t1(1));
-        let sum = |a: u32, b: u32| add_rn_f16x2(a, b);
-        let difference = |a: u32, b: u32| add_rn_f16x2(a, neg_f16x2(b));
-        // Real and imaginary parts `[a4]` of channels with an `a3` of 0, p +- r, and of 1, q +- i s.
-        let re = [[sum(p[0], r[0]), difference(q[0], s[1])], [difference(p[0], r[0]), sum(q[0], s[1])]];
-        let im = [[sum(p[1], r[1]), sum(q[1], s[0])], [difference(p[1], r[1]), difference(q[1], s[0])]];
         let _ = <[(); 2]>::each(|word| {
-            let factors = weights.map(|weight| weight & if word == 0 { 0x0000_ffff } else { 0xffff_0000 });
+            let factors = weights.map(|weight| weight & if word == 0 { low } else { !low });
             let to = at + 8 * (place ^ (4 * pair as u32 + 8 * word as u32)) + 256 * feed;
             let _ = <[(); 2]>::each(|a4| {
-                let rows = [re[a4][0], re[a4][1], im[a4][0], im[a4][1]];
-                let sums = mma_m16n8k16_f16_f16(rows, factors, [0; 2]);
+                let sums = mma_m16n8k16_f16_f16(channels[a4], factors, [0; 2]);
                 Shared::<[u32; 2]>::from_raw_parts(to + 8 * a4 as u32 * OUTS * ROW_BYTES, 1).store(0, sums);
             });
         });
     }
+}
+
+/// The voltages of a word and number, a quarter each, from this address on.
+///
+/// # Safety
+/// The voltages are there.
+#[inline(always)]
+unsafe fn quarters(from: u32, number: usize) -> [u32; 4] {
+    let [t0, t1, t4] = [number as u32 & 1, number as u32 >> 1 & 1, number as u32 >> 2];
+    let at = from + TIME_BYTES * (t0 + 2 * t1) + SIXTEEN_BYTES * t4;
+    <[u32; 4]>::each(|j| Shared::<u32>::from_raw_parts(at + 2 * SIXTEEN_BYTES * j as u32, 1).load(0))
+}
+
+/// The high bytes of f16 from 1024 to below 1280.
+const EXPONENTS: u32 = 0x6464_6464;
+
+/// The low half of a word.
+const LOW: u32 = 0xffff;
+
+/// Fine channels of one feed of each word: rows `[a4]` of [`Feeds::over_lines`], `[ReIm][a3]`. Numbers are the low
+/// bytes of f16 whose high bytes are those of `high`, and have `minus` added.
+///
+/// # Safety
+/// As [`Feeds::sum_and_turn`].
+#[inline(always)]
+unsafe fn over_time(z: &Turned, byte: usize, high: u32, minus: u32, matrices: &Matrices) -> [[u32; 4]; 2] {
+    let (pair, feed) = (byte / 2, byte % 2);
+    let selector = if feed == 0 { 0x4140 } else { 0x4342 };
+    let term =
+        |t0: usize, t1: usize, t4: usize| add_rn_f16x2(prmt_b32(z[4 * t4 + 2 * t1 + t0][pair], high, selector), minus);
+    let product = |t0: usize, t1: usize, sum: [u32; 2]| {
+        let terms = [term(t0, t1, 0), term(t0, t1, 1)];
+        mma_m16n8k16_f16_f16(matrices[2 * t0 + t1], terms, sum)
+    };
+    let over_t1 = |t0: usize| {
+        let even = product(t0, 0, [0; 2]);
+        let all = product(t0, 1, even);
+        [all, Half::alternating(even, all)]
+    };
+    let ([p, q], [r, s]) = (over_t1(0), over_t1(1));
+    let sum = |a: u32, b: u32| add_rn_f16x2(a, b);
+    let difference = |a: u32, b: u32| add_rn_f16x2(a, neg_f16x2(b));
+    // Real and imaginary parts of channels with an `a3` of 0, p +- r, and of 1, q +- i s.
+    [
+        [sum(p[0], r[0]), difference(q[0], s[1]), sum(p[1], r[1]), sum(q[1], s[0])],
+        [difference(p[0], r[0]), sum(q[0], s[1]), difference(p[1], r[1]), difference(q[1], s[0])],
+    ]
 }
 
 /// Fragments of matrices of a pass.

@@ -20,6 +20,9 @@
 //! p    += |J|^2                                                        of all 512 outputs, in registers
 //! ```
 //!
+//! With `s f = 4 a + c` a negative sign has channels, and so results, the other way round in places `a`; 4 stands for a
+//! `c` of 0 there, so that pairs stay pairs.
+//!
 //! Eight neighbouring fine channels are one result, of which a pass has two. So sums stay in registers from a result's
 //! first pass to its last: 16 results of 4 x 512 outputs are 128 registers of 256 threads. Beams choose among the
 //! outputs when they are stored.
@@ -38,8 +41,8 @@
 //! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
 //! | powers | 32 f32 | FMA 9 |
 //!
-//! 232 with what is beside them, 58 issue cycles. Products and the FMA pipe hardly overlap: 70 cycles. What is measured
-//! is 135, half of it in the last two rows; docs/frb.md and D-186 have what was tried.
+//! 217 with what is beside them, 54 issue cycles. Products and the FMA pipe hardly overlap: 66 cycles. What is measured
+//! is 120, half of it in the last two rows; docs/frb.md, D-186 and D-214 have what was tried.
 
 mod beams;
 mod copies;

@@ -76,7 +76,7 @@ pub fn channelised_weights(weights: ArrayView5<'_, Complex<f32>>) -> Option<Weig
     Some(Weights { words, exponents })
 }
 
-/// What results are changed by, as numbers: with a negative sign the kernel has fine channels, and so results, the other
+/// What numbers of results are changed by: with a negative sign the kernel has fine channels, and so results, the other
 /// way round; with 0 Hz in the middle the two halves change places.
 pub fn result_order(sign: f64, centre: bool) -> u32 {
     const RESULTS: u32 = TIMES as u32 / 8;
@@ -119,7 +119,7 @@ pub fn time_matrices(sign: f64) -> Vec<u32> {
 pub fn matrix_powers() -> Vec<f64> {
     let square = |part: f64| f16::from_f64(part).to_f64().powi(2);
     let power = |f: usize| {
-        // Channels that are 32 apart have the same phases but for powers of i, those of the other sign their conjugates.
+        // Channels 32 apart have the same phases but for powers of i, those of the other sign their conjugates.
         let of = |time: usize| phase(f % (TIMES / PASSES), time).map(square).iter().sum::<f64>();
         (0..TIMES / PASSES).map(of).sum::<f64>() / (TIMES / PASSES) as f64
     };
@@ -173,7 +173,7 @@ mod tests {
                 assert_eq!((0..32).filter(|&a| back(a)).collect::<Vec<_>>(), [place]);
                 // Two places are a result.
                 assert_eq!((place as u32 / 2) ^ result_order(sign, false), f as u32 / 8);
-                assert_eq!((place as u32 / 2) ^ result_order(sign, true), f as u32 / 8 ^ 8);
+                assert_eq!((place as u32 / 2) ^ result_order(sign, true), (f as u32 / 8) ^ 8);
             }
         }
     }

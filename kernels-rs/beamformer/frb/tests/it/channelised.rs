@@ -5,13 +5,15 @@ use ndarray::Array2;
 
 use crate::common::Case;
 
+/// The rms error of sums of so many powers, as of the kernel of one sum over lines (`emulated.rs`).
+fn bound(terms: f64) -> f64 {
+    (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4)
+}
+
 /// Compares a case with the chain in f64: `terms` powers are in each sum.
-///
-/// # Bound
-/// As of the kernel of one sum over lines (`emulated.rs`).
 fn check(case: &Case, terms: f64) {
     let [rms, mean] = case.errors_of(&case.run_channelised(1.0));
-    let bound = (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4);
+    let bound = bound(terms);
     println!("rms {rms:.2e} of {bound:.2e}, mean {mean:.2e}");
     assert!(rms < bound, "rms {rms:.2e}, at most {bound:.2e}");
     assert!(mean.abs() < 1e-4, "bias {mean:.2e}");
@@ -38,6 +40,21 @@ fn polarisations_by_themselves_and_masked_blocks() {
     case.gap = 16;
     case.good = Some(Array2::from_shape_fn((1, 6), |(frequency, block)| (frequency + block) % 3 != 0));
     check(&case, 16.0);
+}
+
+/// Conjugates of all have the same powers, with outputs and finer channels of the other sign.
+#[test]
+fn powers_of_the_other_sign() {
+    for centre in [false, true] {
+        let case = Case { centre, ..noise(1, 2, 250, [1, 1], 3) };
+        let mut other = case.clone();
+        other.voltages.mapv_inplace(|voltage| voltage.conj());
+        other.weights.mapv_inplace(|weight| weight.conj());
+        other.map.mapv_inplace(|output| (512 - output) % 512);
+        let [rms, mean] = case.errors_of(&other.run_channelised(-1.0));
+        println!("rms {rms:.2e}, mean {mean:.2e}");
+        assert!(rms < bound(16.0) && mean.abs() < 1e-4, "rms {rms:.2e}, mean {mean:.2e}");
+    }
 }
 
 #[test]
