@@ -13,6 +13,7 @@
 use num_complex::Complex64;
 
 use super::one_pass_plan::{MOST_TAPS, Passes, RADICES, RADICES_OF_ROWS, cheapest, pair, reversed, root};
+use super::strided::greatest_common_divisor;
 use fringes_kernel_abi::f_engine::one_pass as abi;
 
 /// Most points of a spectrum.
@@ -87,7 +88,7 @@ impl Spread {
     /// Spectra oversampled by `P / B`, in lowest terms, are `B` steps apart if they are `P` from each other. With more
     /// than five steps, or so large a `P` that a job has few of each, they are neighbours.
     pub fn new(step: usize, stride: usize, spectra: usize) -> Self {
-        let common = (1..=stride).rev().find(|of| step.is_multiple_of(*of) && stride.is_multiple_of(*of)).unwrap_or(1);
+        let common = greatest_common_divisor(step, stride);
         let (period, steps) = (step / common, stride / common);
         let period = if period <= MOST_PERIOD && steps <= MOST_STEPS { period } else { 1 };
         let of_period = spectra.div_ceil(period);

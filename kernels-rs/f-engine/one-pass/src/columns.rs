@@ -143,30 +143,18 @@ pub fn run<I: Source>(arguments: Arguments) {
     // here or none, and barriers are between writing and reading by others.
     unsafe {
         let points = Shared::<[f32; 4]>::dynamic().cast::<[f32; 2]>();
-        let steps = Steps { numbers, weights: weights.cast(), shape, of };
+        let (steps, alone) = (
+            Steps { numbers, weights: weights.cast(), shape, of },
+            Apart { numbers, weights: weights.cast(), shape, of },
+        );
         let start = first * shape.stride;
-        match arguments.steps() {
-            _ if !I::FINITE && !take_floats(&shape, spectra) => {
-                Apart { numbers, weights: weights.cast(), shape, of }.run::<I>(
-                    (first, period),
-                    spectra,
-                    points,
-                    thread,
-                    THREADS,
-                );
-            }
+        match if I::FINITE || take_floats(&shape, spectra) { arguments.steps() } else { 0 } {
             1 => steps.run::<I, 1>(start, spectra, points, thread, THREADS),
             2 => steps.run::<I, 2>(start, spectra, points, thread, THREADS),
             3 => steps.run::<I, 3>(start, spectra, points, thread, THREADS),
             4 => steps.run::<I, 4>(start, spectra, points, thread, THREADS),
             5 => steps.run::<I, 5>(start, spectra, points, thread, THREADS),
-            _ => Apart { numbers, weights: weights.cast(), shape, of }.run::<I>(
-                (first, period),
-                spectra,
-                points,
-                thread,
-                THREADS,
-            ),
+            _ => alone.run::<I>((first, period), spectra, points, thread, THREADS),
         }
         bar_sync_0();
         let passes = Passes { size, row: size, radices: shape.radices, rows: Rows::WHOLE, first_twiddle: 0 };
