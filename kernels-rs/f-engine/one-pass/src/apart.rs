@@ -5,7 +5,7 @@
 //! the next chunk. If rows are whole words and numbers are integers of up to 11 bits, samples of a spectrum's rows are
 //! at the same bit of two words, and [`Decoder`] takes them, as in [`steps`](crate::steps).
 //!
-//! Of a number and a tap 7 instructions, 9 without [`Decoder`].
+//! Of a number and a tap 6 instructions (`sm_90a`, whole chunks), 9 without [`Decoder`].
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};

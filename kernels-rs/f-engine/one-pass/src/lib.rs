@@ -38,7 +38,7 @@
 //! | filter, stride = step, each 16 taps | 16 multiply-adds, `(S + 15) / S` decodes, `8 / S` loads of weights |
 //! | the same of other floats, `S = 4` | `T + 3` multiply-adds, `(T + 3) / 4` decodes, `T / 16` loads of weights |
 //! | filter, oversampled, `S = 4` | `T` multiply-adds, `T` decodes, `T / 16` loads of weights |
-//! | the same in two launches, `B` steps apart, each 16 taps | 16 multiply-adds, `(15 + B (S - 1)) / S` decodes, `8 / S` loads of weights |
+//! | the same in two launches, `B` steps apart, each 16 taps | 16 multiply-adds, `(16 + B (S - 1)) / S` decodes, `8 / S` loads of weights |
 //! | transform, a pass of radix 16 | 6 and 0.13 loads of twiddles (4.6 without twiddles) |
 //! | transform, others, with twiddles | 8: 3.3 + 1.8; 5: 4 + 1.6; 4: 2 + 1.5; 3: 2.7 + 1.3; 2: 1 + 1 |
 //! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9 |
