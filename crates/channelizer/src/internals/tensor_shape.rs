@@ -11,7 +11,7 @@
 //! | 4096 | 16 | 1 | 256 |
 //! | 4096, inner half alone | 8 | 8 | 64 |
 //! | 8192, 16384, 32768 | 8 | 16 | 64, 128, 256 |
-//! | 65536 | 16 | 16 | 256 |
+//! | 65536 | 8 | 32 | 256 |
 //!
 //! With 256 channels the first kernel has two transforms of four points side by side, and half as many points of a row.
 
@@ -45,7 +45,7 @@ impl TensorShape {
             512..=2048 => (8, 1),
             4096 => (16, 1),
             8192..=32768 => (8, 16),
-            65536 => (16, 16),
+            65536 => (8, 32),
             _ => return None,
         };
         Some(Self { channels, radix, middle, terms, launches: LaunchBytes::HALF })
@@ -171,7 +171,7 @@ mod tests {
             (8192, 8, 16, 64),
             (16384, 8, 16, 128),
             (32768, 8, 16, 256),
-            (65536, 16, 16, 256),
+            (65536, 8, 32, 256),
         ] {
             let shape = TensorShape::new(channels, 1).unwrap();
             assert_eq!((shape.radix(), shape.middle(), shape.rows()), (radix, middle, rows));

@@ -176,7 +176,7 @@ pub mod between {
     middle! {
         8 8 1 tensor_middle_r8_8_half;
         8 16 1 tensor_middle_r8_16_half;
-        16 16 1 tensor_middle_r16_16_half;
+        8 32 1 tensor_middle_r8_32_half;
     }
 }
 

@@ -27,6 +27,9 @@ use crate::columns::SLOTS;
 pub use fringes_kernel_abi::f_engine::tensor::{MIDDLE_ITEMS, THREADS};
 use fringes_kernel_abi::f_engine::tensor::{SPAN, middle_pieces, workspace_pieces};
 
+/// Fragments of a side of the matrix of the longest digit, of 32 points.
+const MOST_SIDE: usize = 4;
+
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
 pub struct Arguments {
@@ -69,8 +72,8 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
     let spans = SLOTS / SPAN;
     let mut k1 = warp;
     while k1 < RADIX {
-        let mut a = [[[0u32; 4]; TERMS]; 4];
-        unroll!(f in 0 1 2 3 {
+        let mut a = [[[0u32; 4]; TERMS]; MOST_SIDE * MOST_SIDE];
+        unroll!(f in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if (f as u32) < side * side {
                 a[f] = fragment::<TERMS>(matrices, k1 * side * side + f as u32, lane);
             }
@@ -81,8 +84,8 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
             // Piece of point 0 of the row.
             let at = ((local * rows + n3) * DIGIT * RADIX + k1) * 32 * TERMS as u32 + span * (SPAN / 4);
             let here = workspace.part(at as usize, workspace.len() - at as usize);
-            let mut b = [[[0u32; 4]; TERMS]; 4];
-            unroll!(i in 0 1 2 3 {
+            let mut b = [[[0u32; 4]; TERMS]; 2 * MOST_SIDE];
+            unroll!(i in 0 1 2 3 4 5 6 7 {
                 if (i as u32) < 2 * side {
                     unroll!(term in 0 1 {
                         if term < TERMS {
@@ -94,11 +97,11 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
             });
             // All lanes have read what this one may write.
             bar_warp_sync(u32::MAX);
-            unroll!(half in 0 1 {
+            unroll!(half in 0 1 2 3 {
                 if (half as u32) < side {
                     let mut sums = [[0.0f32; 4]; 4];
                     unroll!(j in 0 1 2 3 {
-                        unroll!(k in 0 1 {
+                        unroll!(k in 0 1 2 3 {
                             if (k as u32) < side {
                                 let mut factor = [[0; 2]; TERMS];
                                 unroll!(term in 0 1 {

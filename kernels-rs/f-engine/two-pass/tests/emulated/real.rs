@@ -7,7 +7,7 @@ use fringes_kernels_f_engine_two_pass::more_filter::{
     columns_real_f16_m1_r16, columns_real_f16_m2_r8, columns_real_f16_m2_r16, columns_real_tf32_m1_r8,
     columns_real_tf32_m1_r16, columns_real_tf32_m2_r8, columns_real_tf32_m2_r16,
 };
-use fringes_kernels_f_engine_two_pass::tensor::between::tensor_middle_r16_16_half;
+use fringes_kernels_f_engine_two_pass::tensor::between::tensor_middle_r8_32_half;
 use fringes_kernels_f_engine_two_pass::tensor::more_filter::{
     tensor_b12_m1_r8_half, tensor_b12_m1_r16_half, tensor_b12_m2_r8_half, tensor_real_m1_r8_half,
     tensor_real_m1_r16_half, tensor_real_m2_r8_half,
@@ -126,7 +126,7 @@ fn half_precision_takes_them_all() {
     check(&case, &tensor::run!(case, 1, tensor_b12_m2_r8_half, tensor_512_f32_half, [f32; 2]), error(TWO), values);
     let case = Case { tiles: 1, inputs: PAIR[..1].to_vec(), ..packed(65536, 1) };
     let out = tensor::run!(
-        case, 1, tensor_b12_m1_r16_half, (between tensor_middle_r16_16_half), tensor_65536_f32_half, [f32; 2]
+        case, 1, tensor_b12_m1_r8_half, (between tensor_middle_r8_32_half), tensor_65536_f32_half, [f32; 2]
     );
     check(&case, &out, error(THREE), values);
     // Integers of 16 bits are rounded once more.
@@ -141,7 +141,7 @@ fn half_precision_takes_them_all() {
     }
     let case = Case { tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::of(65536, 1, Number::Int16) };
     let out = tensor::run!(
-        complex 16, false; case, tensor_real_m1_r16_half, (between tensor_middle_r16_16_half), tensor_65536_f32_half,
+        complex 16, false; case, tensor_real_m1_r8_half, (between tensor_middle_r8_32_half), tensor_65536_f32_half,
         [f32; 2]
     );
     check(&case, &out, error(THREE + 1.0), values);

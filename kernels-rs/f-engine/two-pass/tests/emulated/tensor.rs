@@ -4,7 +4,7 @@ use fringes_channelizer::internals::tables;
 use fringes_channelizer::internals::tensor_shape::TensorShape;
 use fringes_channelizer::internals::tensor_tables;
 use fringes_emulator::{Buffer, GlobalMemory};
-use fringes_kernels_f_engine_two_pass::tensor::between::{tensor_middle_r8_16_half, tensor_middle_r16_16_half};
+use fringes_kernels_f_engine_two_pass::tensor::between::{tensor_middle_r8_16_half, tensor_middle_r8_32_half};
 use fringes_kernels_f_engine_two_pass::tensor::filter::{
     tensor_b8_m1_r8_half, tensor_b8_m2_r4_half, tensor_b10_m1_r4_half, tensor_b10_m1_r8_half, tensor_b10_m1_r16_half,
     tensor_b10_m2_r8_half,
@@ -278,7 +278,7 @@ long! {
     thirty_two_thousand_channels_are_within_half_precision
         32768 tensor_b10_m1_r8_half tensor_middle_r8_16_half tensor_32768_f32_half;
     sixty_five_thousand_channels_are_within_half_precision
-        65536 tensor_b10_m1_r16_half tensor_middle_r16_16_half tensor_65536_f32_half;
+        65536 tensor_b10_m1_r8_half tensor_middle_r8_32_half tensor_65536_f32_half;
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Complex samples by both passes with the transform on tensor cores: all channels, and those of the inner half.
 
 use fringes_kernels_f_engine_two_pass::tensor::between::{
-    tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
+    tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r8_32_half,
 };
 use fringes_kernels_f_engine_two_pass::tensor::filter::{
     tensor_complex_m1_r4_half, tensor_complex_m1_r8_half, tensor_complex_m1_r16_half, tensor_complex_m2_r4_half,
@@ -127,7 +127,7 @@ macro_rules! long {
 
 long! {
     sixty_five_thousand_channels_are_within_half_precision
-        65536 false tensor_complex_m1_r16_half tensor_middle_r16_16_half tensor_65536_f32_half;
+        65536 false tensor_complex_m1_r8_half tensor_middle_r8_32_half tensor_65536_f32_half;
     the_inner_half_of_four_thousand_channels_is_within_half_precision
         4096 true tensor_complex_m1_r8_half tensor_middle_r8_8_half tensor_inner_4096_f32_half;
     the_inner_half_of_eight_thousand_channels_is_within_half_precision
@@ -137,7 +137,7 @@ long! {
     the_inner_half_of_thirty_two_thousand_channels_is_within_half_precision
         32768 true tensor_complex_m1_r8_half tensor_middle_r8_16_half tensor_inner_32768_f32_half;
     the_inner_half_of_sixty_five_thousand_channels_is_within_half_precision
-        65536 true tensor_complex_m1_r16_half tensor_middle_r16_16_half tensor_inner_65536_f32_half;
+        65536 true tensor_complex_m1_r8_half tensor_middle_r8_32_half tensor_inner_65536_f32_half;
 }
 
 /// Samples begin with any number; 16-bit integers are rounded to 11 bits.
@@ -167,7 +167,7 @@ fn jobs_of_64_spectra_and_other_taps_are_within_half_precision() {
     check(&case, &out, error(TWO), floats);
     let case = Case { taps: 17, tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::complex(65536, 1, Number::Int16) };
     let out = run!(
-        complex 16, false; case, tensor_complex_m2_r16_half, (between tensor_middle_r16_16_half),
+        complex 16, false; case, tensor_complex_m2_r8_half, (between tensor_middle_r8_32_half),
         tensor_65536_f32_half, [f32; 2]
     );
     check(&case, &out, error(THREE + 1.0), floats);
