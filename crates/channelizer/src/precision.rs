@@ -30,9 +30,9 @@ pub enum Precision {
     /// (an H200, 512 to 65536 channels). Where weak lines beside strong transmitters matter, take `Single`.
     ///
     /// There are kernels for 256, 512, ... 65536 channels, critically sampled, with up to 32 taps, of packed samples
-    /// of 8, 10, 12 or 16 bits, of i8, i16 or f16, real and complex, and frames of all formats; 4096 and 65536
-    /// channels with more than 16 taps have them where a block may have 227 KiB of shared memory, as on an H100, but
-    /// not on an A100. Of other plans and samples, and on the CPU, spectra are computed as in `Single`, which keeps
+    /// of 8, 10, 12 or 16 bits, of i8, i16 or f16, real and complex, and frames of all formats; 4096 channels with
+    /// more than 16 taps have them where a block may have 227 KiB of shared memory, as on an H100, but not on an A100.
+    /// Of other plans and samples, and on the CPU, spectra are computed as in `Single`, which keeps
     /// the bound.
     Half,
 }

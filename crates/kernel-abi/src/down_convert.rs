@@ -83,12 +83,13 @@ pub mod mma {
 /// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
 /// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
 pub mod tensor {
-    /// Groups of four warps of a block of threads that have tiles, each of its own: as many as the registers of a
-    /// thread allow, of which samples of 16 bits need more. Where a block of four outputs has four `groups` of samples
-    /// or more, fewer are better: their segments are longer, and tiles read five blocks beyond them.
+    /// Groups of four warps of a block of threads that have tiles, each of its own. Of weights of two `terms` as many as
+    /// the registers of a thread allow, of which samples of 16 bits need more. Where a block of four outputs has four
+    /// `groups` of samples or more, fewer are better: their segments are longer, and tiles read five blocks beyond them.
     #[inline(always)]
-    pub const fn warpgroups(outputs: u32, bits: u32, groups: u32) -> u32 {
+    pub const fn warpgroups(outputs: u32, bits: u32, groups: u32, terms: u32) -> u32 {
         match outputs {
+            _ if terms == 1 => 2,
             0..8 if bits < 16 && groups < 4 => 4,
             8 if bits < 16 => 4,
             0..=8 => 3,
@@ -98,8 +99,20 @@ pub mod tensor {
 
     /// Threads of a block: those of the most groups of warps.
     #[inline(always)]
-    pub const fn threads(outputs: u32, bits: u32) -> u32 {
-        128 * warpgroups(outputs, bits, 1)
+    pub const fn threads(outputs: u32, bits: u32, terms: u32) -> u32 {
+        128 * warpgroups(outputs, bits, 1, terms)
+    }
+
+    /// Blocks of a multiprocessor at a time that the registers of a thread are for.
+    #[inline(always)]
+    pub const fn blocks_together(terms: u32) -> u32 {
+        3 - terms
+    }
+
+    /// Outputs of a block and bits of samples of which there are kernels with weights of one f16.
+    #[inline(always)]
+    pub const fn has_half(outputs: u32, bits: u32) -> bool {
+        outputs <= 8 && matches!(bits, 8 | 10 | 12)
     }
 
     /// Segments of a tile.
@@ -179,10 +192,11 @@ pub mod tensor {
         (2 * sets - 1) * 2 * outputs
     }
 
-    /// Pieces of 16 bytes of the table of weights: `[group][step][high, low][half of a step][column]`, 8 f16 each.
+    /// Pieces of 16 bytes of the table of weights of one or two `terms`, high and low:
+    /// `[group][step][term][half of a step][column]`, 8 f16 each.
     #[inline(always)]
-    pub const fn table_pieces(outputs: u32, sets: u32, groups: u32) -> u32 {
-        groups * 16 * columns(outputs, sets)
+    pub const fn table_pieces(outputs: u32, sets: u32, groups: u32, terms: u32) -> u32 {
+        groups * 8 * terms * columns(outputs, sets)
     }
 
     /// Pieces of 16 bytes that hold a group's samples of `bits` bits, wherever in a piece they begin.
@@ -216,9 +230,9 @@ pub mod tensor {
 
     /// Bytes of shared memory of a block.
     #[inline(always)]
-    pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32) -> u32 {
-        let warps = 4 * warpgroups(outputs, bits, groups);
-        16 * (table_pieces(outputs, sets, groups) + warps * stages(outputs) * 16 * pitch(bits))
+    pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32, terms: u32) -> u32 {
+        let warps = 4 * warpgroups(outputs, bits, groups, terms);
+        16 * (table_pieces(outputs, sets, groups, terms) + warps * stages(outputs) * 16 * pitch(bits))
     }
 
     /// Sample of a lane's 16 that is element `half` of register `register` of eight.

@@ -12,10 +12,10 @@ use super::mma_kernels::MmaKernels;
 use super::phases::Phases;
 use super::tensor_kernels::{Target, TensorKernels, TensorSources, Windows};
 use super::{DownConvertedSample, DownConverter, texts};
-use crate::ChannelizerError;
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
 use crate::internals::samples::SampleWords;
+use crate::{ChannelizerError, Precision};
 
 /// Rows of samples on a device that windows are taken of, `times` samples of each input from `first_sample` on.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +57,8 @@ pub struct Saturated<'a> {
 /// and from whichever bit its samples begin.
 #[derive(Debug)]
 pub struct DownConvertKernels<T = Complex<f32>> {
-    /// Those on tensor cores, if the device and the plan have any.
-    tensor: Option<TensorKernels>,
+    /// Those on tensor cores that the device and the plan have, those that are tried first first.
+    tensor: Vec<TensorKernels>,
     /// Those of compute capability 8.0 and higher, for what the former do not take, of outputs in f32.
     mma: Option<MmaKernels>,
     integers: Kernel,
@@ -98,6 +98,12 @@ fn weights(plan: &DownConverter) -> Vec<[f32; 2]> {
     plan.phases().weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect()
 }
 
+/// Terms of the weights of a plan's kernels on tensor cores, those that are tried first first.
+fn terms(plan: &DownConverter) -> impl Iterator<Item = u32> {
+    let half = (plan.precision == Precision::Half).then_some(1);
+    half.into_iter().chain([2])
+}
+
 impl<T: DownConvertedSample> DownConvertKernels<T> {
     /// Loads the kernels and a plan's weights; the first time on a machine the driver compiles them.
     ///
@@ -117,8 +123,12 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
         let module = device.load(&texts::DOWN_CONVERT)?;
         let kernel = |numbers: &str| module.kernel(&format!("down_convert_{numbers}_{}", T::NAME));
         let (floats, best) = (T::FORMAT == SampleFormat::Float32, choice == TensorCores::Best);
+        let mut tensor = Vec::new();
+        for terms in terms(plan).filter(|_| best) {
+            tensor.extend(TensorKernels::load(device, plan, terms)?);
+        }
         Ok(Self {
-            tensor: if best { TensorKernels::load(device, plan)? } else { None },
+            tensor,
             mma: if floats && choice != TensorCores::Unused { MmaKernels::load(device, plan)? } else { None },
             integers: kernel("integers")?,
             floats: kernel("floats")?,
@@ -138,10 +148,10 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
         plan: &DownConverter,
         (stream, pool, staging): (&Stream, &BufferPool, &mut Staging),
     ) -> Result<Self, ChannelizerError> {
-        let tensor = match &self.tensor {
-            None => None,
-            Some(tensor) => tensor.retuned(plan, |table| staging.send(stream, pool, table))?,
-        };
+        let mut tensor = Vec::new();
+        for kernels in &self.tensor {
+            tensor.extend(kernels.retuned(plan, |table| staging.send(stream, pool, table))?);
+        }
         let mma = match &self.mma {
             None => None,
             Some(mma) => mma.retuned(plan, |table| staging.send(stream, pool, table))?,
@@ -167,7 +177,7 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
     pub fn bytes(plan: &DownConverter) -> u64 {
         (plan.filter.len() as u64)
             .saturating_mul(size_of::<[f32; 2]>() as u64)
-            .saturating_add(TensorKernels::bytes(plan))
+            .saturating_add(terms(plan).map(|terms| TensorKernels::bytes(plan, terms)).sum())
             .saturating_add(MmaKernels::bytes(plan))
     }
 
@@ -230,11 +240,11 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
             present.expect("flags of outputs", values(present_row), 1)?;
         }
 
-        if let Some(tensor) = &self.tensor {
-            let held = works[0].as_ref().map(|(rows, outputs, work)| {
-                (Windows { rows: *rows, first_bit: work.first_bit }, outputs.end - outputs.start)
-            });
-            let chunk = works[1].as_ref().map(|(rows, _, work)| Windows { rows: *rows, first_bit: work.first_bit });
+        let held = works[0].as_ref().map(|(rows, outputs, work)| {
+            (Windows { rows: *rows, first_bit: work.first_bit }, outputs.end - outputs.start)
+        });
+        let chunk = works[1].as_ref().map(|(rows, _, work)| Windows { rows: *rows, first_bit: work.first_bit });
+        for tensor in &self.tensor {
             let mut to = Target {
                 values: out.reborrow().cast::<u16>()?,
                 row: out_row,

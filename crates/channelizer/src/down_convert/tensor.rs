@@ -27,6 +27,8 @@ pub struct TensorShape {
     pub groups: u32,
     /// Samples from one output to the next.
     pub decimation: u32,
+    /// f16 of a weight: high and low, or the high one alone.
+    pub terms: u32,
 }
 
 /// Where a launch's blocks lie. Bits are modulo 2^64, as blocks may begin before the samples.
@@ -73,6 +75,16 @@ impl TensorShape {
     ///
     /// Of the kernels with enough sets it is that with the fewest products a sample.
     pub fn new(taps: usize, decimation: usize, bits: u32) -> Option<Self> {
+        Self::of(taps, decimation, bits, 2)
+    }
+
+    /// The same for weights of one f16.
+    pub fn half(taps: usize, decimation: usize, bits: u32) -> Option<Self> {
+        Self::of(taps, decimation, bits, 1)
+    }
+
+    /// The same for weights of so many terms.
+    pub(super) fn of(taps: usize, decimation: usize, bits: u32, terms: u32) -> Option<Self> {
         let (taps, decimation) = (u32::try_from(taps).ok()?, u32::try_from(decimation).ok()?);
         if !abi::BITS.contains(&bits) || !(1..=1 << 16).contains(&taps) || !(1..=1 << 12).contains(&decimation) {
             return None;
@@ -81,10 +93,13 @@ impl TensorShape {
             let groups = abi::groups(outputs, decimation);
             abi::sets(outputs, taps, decimation) <= sets
                 && groups <= 1 << 10
-                && abi::shared_bytes(outputs, sets, groups, bits) <= abi::MOST_SHARED_BYTES
+                && (terms > 1 || abi::has_half(outputs, bits))
+                && abi::shared_bytes(outputs, sets, groups, bits, terms) <= abi::MOST_SHARED_BYTES
         };
-        let shape =
-            |(outputs, sets)| Self { bits, outputs, sets, groups: abi::groups(outputs, decimation), decimation };
+        let shape = |(outputs, sets)| {
+            let groups = abi::groups(outputs, decimation);
+            Self { bits, outputs, sets, groups, decimation, terms }
+        };
         // Columns times samples with those that a block is filled up with, over outputs: products an output.
         let cost = |shape: &Self| (shape.sets * shape.groups, shape.outputs);
         abi::SHAPES.into_iter().filter(fits).map(shape).min_by_key(cost)
@@ -92,7 +107,8 @@ impl TensorShape {
 
     /// Name of the kernel.
     pub fn kernel(&self) -> String {
-        format!("down_convert_{}_{}_{}", self.bits, self.outputs, self.sets)
+        let half = if self.terms == 1 { "_half" } else { "" };
+        format!("down_convert_{}_{}_{}{half}", self.bits, self.outputs, self.sets)
     }
 
     /// Whether there is a kernel for groups of samples that begin with pieces of 16 bytes, of the same name with
@@ -116,30 +132,36 @@ impl TensorShape {
 
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        abi::threads(self.outputs, self.bits)
+        abi::threads(self.outputs, self.bits, self.terms)
     }
 
     /// Tiles that a block has at a time.
     pub fn tiles_together(&self) -> u32 {
-        abi::warpgroups(self.outputs, self.bits, self.groups)
+        abi::warpgroups(self.outputs, self.bits, self.groups, self.terms)
     }
 
     /// Bytes of shared memory of a block of threads.
     pub fn shared_bytes(&self) -> u32 {
-        abi::shared_bytes(self.outputs, self.sets, self.groups, self.bits)
+        abi::shared_bytes(self.outputs, self.sets, self.groups, self.bits, self.terms)
+    }
+
+    /// Blocks of threads of a multiprocessor at a time, where its shared memory is so large.
+    pub fn blocks_together(&self, shared_bytes_of_each: u32) -> u32 {
+        // The device keeps 1024 bytes for each block.
+        (shared_bytes_of_each / (self.shared_bytes() + 1024)).clamp(1, abi::blocks_together(self.terms))
     }
 
     /// The table of weights, and what sums are to be multiplied by. `weights` are those with the mixer folded in,
     /// `step` is the mixer's turn over a decimation.
     pub fn table(&self, weights: &[Complex<f64>], step: impl Fn(u32) -> Complex<f64>) -> (Vec<[u32; 4]>, f32) {
-        let Self { outputs, sets, groups, decimation, .. } = *self;
+        let Self { outputs, sets, groups, decimation, terms, .. } = *self;
         let most = weights.iter().map(|weight| weight.norm()).fold(0.0, f64::max);
         let exponent = if most > 0.0 && most.is_finite() { WEIGHT_BITS - most.log2().floor() as i32 } else { 0 };
         let exponent = exponent.clamp(-1000, 1000);
         let scale = 2f64.powi(exponent);
         let turns: Vec<Complex<f64>> = (0..outputs).map(|output| step(output) * scale).collect();
         let columns = abi::columns(outputs, sets);
-        let mut table = vec![[0u32; 4]; abi::table_pieces(outputs, sets, groups) as usize];
+        let mut table = vec![[0u32; 4]; abi::table_pieces(outputs, sets, groups, terms) as usize];
         for group in 0..groups {
             for column in 0..columns {
                 let set = abi::set(sets, column / (2 * outputs));
@@ -156,9 +178,9 @@ impl TensorShape {
                         let weight = if part == 0 { weight.re } else { weight.im };
                         let high = half::f16::from_f64(weight);
                         let low = half::f16::from_f64(weight - high.to_f64());
-                        for (part, value) in [high, low].into_iter().enumerate() {
-                            let half = 2 * part as u32 + k / 8;
-                            let piece = ((group * 4 + step) * 4 + half) * columns + column;
+                        for (term, value) in (0..terms).zip([high, low]) {
+                            let half = 2 * term + k / 8;
+                            let piece = ((group * 4 + step) * 2 * terms + half) * columns + column;
                             let word = &mut table[piece as usize][(k % 8 / 2) as usize];
                             *word |= u32::from(value.to_bits()) << (16 * (k % 2));
                         }
@@ -174,15 +196,15 @@ impl TensorShape {
         if self.bits == 16 { 64.0 } else { 1.0 }
     }
 
-    /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device of so many multiprocessors, beside
-    /// so many tiles of held samples.
-    pub fn segments(&self, blocks: u64, inputs: usize, held_tiles: usize, multiprocessors: usize) -> Segments {
+    /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device that has so many blocks of threads
+    /// at a time, beside so many tiles of held samples.
+    pub fn segments(&self, blocks: u64, inputs: usize, held_tiles: usize, blocks_at_a_time: usize) -> Segments {
         let unit = abi::segment_blocks(self.block_bits());
         let tiles = Tiles {
             rows: abi::ROWS,
             unit,
             most_units: SEGMENT_SAMPLES / u64::from(self.outputs * self.decimation * unit),
-            at_a_time: multiprocessors as u64 * u64::from(self.tiles_together()),
+            at_a_time: blocks_at_a_time as u64 * u64::from(self.tiles_together()),
             beside: held_tiles as u64,
         };
         tiles.cut(blocks, inputs)

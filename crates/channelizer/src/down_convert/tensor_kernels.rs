@@ -75,20 +75,26 @@ pub(super) struct TensorKernels {
     table: Buffer<[u32; 4]>,
     scale: f32,
     multiprocessors: usize,
+    /// Bytes of shared memory of a multiprocessor.
+    shared_bytes: u32,
     phases: Phases,
     /// Where no samples are.
     nothing: Buffer<u32>,
 }
 
 impl TensorKernels {
-    /// Loads the kernels and a plan's table; `None` if the device or the plan has none.
-    pub(super) fn load(device: &Device, plan: &DownConverter) -> Result<Option<Self>, ChannelizerError> {
+    /// Loads the kernels with weights of so many terms and a plan's table; `None` if the device or the plan has none.
+    pub(super) fn load(device: &Device, plan: &DownConverter, terms: u32) -> Result<Option<Self>, ChannelizerError> {
         if device.info().compute_capability != (9, 0) {
             return Ok(None);
         }
-        let of_bits = |bits: u32| TensorShape::new(plan.filter.len(), plan.decimation, bits);
+        let of_bits = |bits: u32| TensorShape::of(plan.filter.len(), plan.decimation, bits, terms);
         let Some(shape) = abi::BITS.into_iter().find_map(of_bits) else { return Ok(None) };
-        let module = device.load(&texts::DOWN_CONVERT_TENSOR)?;
+        let module = device.load(if terms == 1 {
+            &texts::DOWN_CONVERT_TENSOR_HALF
+        } else {
+            &texts::DOWN_CONVERT_TENSOR_SINGLE
+        })?;
         let mut kernels = Vec::new();
         for bits in abi::BITS {
             if let Some(other) = of_bits(bits).filter(|other| TensorShape { bits: shape.bits, ..*other } == shape) {
@@ -105,8 +111,9 @@ impl TensorKernels {
         }
         let table = Buffer::from_slice(&device.new_stream()?, &table)?;
         let multiprocessors = device.info().multiprocessors as usize;
+        let shared_bytes = device.info().limits.shared_bytes_per_multiprocessor;
         let nothing = Buffer::alloc(device, 0)?;
-        Ok(Some(Self { shape, kernels, table, scale, multiprocessors, phases, nothing }))
+        Ok(Some(Self { shape, kernels, table, scale, multiprocessors, shared_bytes, phases, nothing }))
     }
 
     /// The same kernels with the table of another tuning of the plan, which `send` copies.
@@ -126,10 +133,10 @@ impl TensorKernels {
         Ok(Some(Self { kernels, table, scale, phases, nothing, ..*self }))
     }
 
-    /// Bytes of device memory of a plan's table, at most.
-    pub(super) fn bytes(plan: &DownConverter) -> u64 {
-        let of_bits = |bits: u32| TensorShape::new(plan.filter.len(), plan.decimation, bits);
-        let pieces = |shape: TensorShape| abi::table_pieces(shape.outputs, shape.sets, shape.groups);
+    /// Bytes of device memory of a plan's table of so many terms, at most.
+    pub(super) fn bytes(plan: &DownConverter, terms: u32) -> u64 {
+        let of_bits = |bits: u32| TensorShape::of(plan.filter.len(), plan.decimation, bits, terms);
+        let pieces = |shape: TensorShape| abi::table_pieces(shape.outputs, shape.sets, shape.groups, shape.terms);
         abi::BITS.into_iter().find_map(of_bits).map_or(0, |shape| 16 * u64::from(pieces(shape)))
     }
 
@@ -179,7 +186,8 @@ impl TensorKernels {
             return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind, parts_of_device)?
                 && self.launch(stream, &alone, &(outputs.start..middle), to, parts_of_device)?);
         }
-        let multiprocessors = (self.multiprocessors / parts_of_device.max(1)).max(1);
+        let together = shape.blocks_together(self.shared_bytes) as usize;
+        let blocks_at_a_time = (self.multiprocessors * together / parts_of_device.max(1)).max(1);
         let inputs = any.rows.inputs;
         let bit = |windows: Option<Windows<'_>>| windows.map_or(0, |windows| windows.first_bit);
         let mut first = outputs.start;
@@ -191,9 +199,9 @@ impl TensorKernels {
             let kernel = kernels.aligned.as_ref().filter(|_| shape.is_aligned(&blocks, row_bits));
             let kernel = kernel.unwrap_or(&kernels.any);
             let held_tiles = if blocks.held > 0 { inputs.div_ceil(abi::ROWS as usize) } else { 0 };
-            let segments = shape.segments(blocks.chunk, inputs, held_tiles, multiprocessors);
+            let segments = shape.segments(blocks.chunk, inputs, held_tiles, blocks_at_a_time);
             let tiles = inputs as u32 * segments.tiles + held_tiles as u32;
-            let grid = tiles.div_ceil(shape.tiles_together()).min(multiprocessors as u32).max(1);
+            let grid = tiles.div_ceil(shape.tiles_together()).min(blocks_at_a_time as u32).max(1);
             let config =
                 LaunchConfig::new([grid, 1, 1], [shape.threads(), 1, 1]).with_shared_bytes(shape.shared_bytes());
             let column = (first - outputs.start) as usize;

@@ -27,6 +27,19 @@ pub(crate) static DOWN_CONVERT: PtxSet = PtxSet::of(deflated!("ptx/down-convert/
 pub(crate) static DOWN_CONVERT_MMA: PtxSet =
     PtxSet::of(deflated!("ptx/down-convert/mma/down-convert-mma_sm_80.ptx"), None);
 
-/// Kernels of `down-convert-tensor`.
-pub(crate) static DOWN_CONVERT_TENSOR: PtxSet =
-    PtxSet::of(None, deflated!("ptx/down-convert/tensor/down-convert-tensor_sm_90a.ptx"));
+/// Kernels of `down-convert-tensor`, part `half`.
+pub(crate) static DOWN_CONVERT_TENSOR_HALF: PtxSet =
+    PtxSet::of(None, deflated!("ptx/down-convert/tensor/half/down-convert-tensor_sm_90a.ptx"));
+
+/// Kernels of `down-convert-tensor`, part `single`.
+pub(crate) static DOWN_CONVERT_TENSOR_SINGLE: PtxSet =
+    PtxSet::of(None, deflated!("ptx/down-convert/tensor/single/down-convert-tensor_sm_90a.ptx"));
+
+/// Kernels of a part of `down-convert-tensor`, if it has this part.
+pub(crate) fn down_convert_tensor(part: &str) -> Option<&'static PtxSet> {
+    match part {
+        "half" => Some(&DOWN_CONVERT_TENSOR_HALF),
+        "single" => Some(&DOWN_CONVERT_TENSOR_SINGLE),
+        _ => None,
+    }
+}

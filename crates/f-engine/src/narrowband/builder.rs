@@ -89,8 +89,9 @@ impl NarrowbandFEngineBuilder {
         self
     }
 
-    /// How exactly a GPU computes the second stage, [`Precision::Single`] by default. [`Precision::Half`] is faster:
-    /// see [`FEngineBuilder::precision`]. It has kernels for f16 between the stages, and not for f32.
+    /// How exactly a GPU computes both stages, [`Precision::Single`] by default. [`Precision::Half`] is faster: see
+    /// [`FEngineBuilder::precision`] and [`DownConverter::with_precision`]. It has kernels for f16 between the stages,
+    /// and not for f32, with which the first stage is in `Single` as well.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.f_engine = self.f_engine.precision(precision);
         self
@@ -192,6 +193,8 @@ impl NarrowbandFEngineBuilder {
             Precision::Half => Intermediate::Float16,
             _ => Intermediate::default(),
         });
+        let half = self.f_engine.chosen_precision() == Precision::Half && intermediate == Intermediate::Float16;
+        let down_converter = if half { down_converter.with_precision(Precision::Half) } else { down_converter };
         plan.check_kind(true)?;
         let all = plan.channels();
         let kept = if self.inner_half {

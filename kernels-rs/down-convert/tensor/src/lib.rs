@@ -67,13 +67,14 @@ use fringes_device::{Global, GlobalMut};
 use multiply::{Arguments, run};
 
 macro_rules! kernels {
-    ($aligned:literal; $($name:ident $bits:literal $outputs:literal $sets:literal $half:literal $threads:literal;)*) => {
-        $( const _: () = assert!(tensor::threads($outputs, $bits) == $threads); )*
+    ($terms:literal $together:literal $aligned:literal; $($name:ident $bits:literal $outputs:literal $sets:literal $half:literal $threads:literal;)*) => {
+        $( const _: () = assert!(tensor::threads($outputs, $bits, $terms) == $threads); )*
+        const _: () = assert!(tensor::blocks_together($terms) == $together);
 
         fringes_device::kernel! { $(
-        #[doc = concat!("Samples of ", $bits, " bits, blocks of ", $outputs, " outputs, ", $sets, " sets of weights.")]
+        #[doc = concat!("Samples of ", $bits, " bits, blocks of ", $outputs, " outputs, ", $sets, " sets of weights of ", $terms, " terms.")]
         /// See the crate.
-        #[launch(threads($threads))]
+        #[launch(threads($threads), min_blocks($together))]
         pub fn $name(
             samples: Global<u32>,
             held: Global<u32>,
@@ -108,45 +109,81 @@ macro_rules! kernels {
                 little_endian, format, scale, limit,
             };
             // SAFETY: the launch has the threads; what the arguments say is checked against the views.
-            unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }, $aligned>(&arguments) }
+            unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }, $terms, $aligned>(&arguments) }
         }
         )* }
     };
 }
 
-kernels! {
-    false;
-    down_convert_4_8_2 4 8 2 16 512;
-    down_convert_4_8_3 4 8 3 24 512;
-    down_convert_4_4_5 4 4 5 20 512;
-    down_convert_4_12_4 4 12 4 48 256;
-    down_convert_8_8_2 8 8 2 16 512;
-    down_convert_8_8_3 8 8 3 24 512;
-    down_convert_8_4_5 8 4 5 20 512;
-    down_convert_8_12_4 8 12 4 48 256;
-    down_convert_10_8_2 10 8 2 16 512;
-    down_convert_10_8_3 10 8 3 24 512;
-    down_convert_10_4_5 10 4 5 20 512;
-    down_convert_10_12_4 10 12 4 48 256;
-    down_convert_12_8_2 12 8 2 16 512;
-    down_convert_12_8_3 12 8 3 24 512;
-    down_convert_12_4_5 12 4 5 20 512;
-    down_convert_12_12_4 12 12 4 48 256;
-    down_convert_16_8_2 16 8 2 16 384;
-    down_convert_16_8_3 16 8 3 24 384;
-    down_convert_16_4_5 16 4 5 20 384;
-    down_convert_16_12_4 16 12 4 48 256;
+/// Weights of two f16.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "single"))]
+pub mod single {
+    use super::*;
+
+    kernels! {
+        2 1 false;
+        down_convert_4_8_2 4 8 2 16 512;
+        down_convert_4_8_3 4 8 3 24 512;
+        down_convert_4_4_5 4 4 5 20 512;
+        down_convert_4_12_4 4 12 4 48 256;
+        down_convert_8_8_2 8 8 2 16 512;
+        down_convert_8_8_3 8 8 3 24 512;
+        down_convert_8_4_5 8 4 5 20 512;
+        down_convert_8_12_4 8 12 4 48 256;
+        down_convert_10_8_2 10 8 2 16 512;
+        down_convert_10_8_3 10 8 3 24 512;
+        down_convert_10_4_5 10 4 5 20 512;
+        down_convert_10_12_4 10 12 4 48 256;
+        down_convert_12_8_2 12 8 2 16 512;
+        down_convert_12_8_3 12 8 3 24 512;
+        down_convert_12_4_5 12 4 5 20 512;
+        down_convert_12_12_4 12 12 4 48 256;
+        down_convert_16_8_2 16 8 2 16 384;
+        down_convert_16_8_3 16 8 3 24 384;
+        down_convert_16_4_5 16 4 5 20 384;
+        down_convert_16_12_4 16 12 4 48 256;
+    }
+
+    // Of samples whose groups begin with pieces of 16 bytes.
+    kernels! {
+        2 1 true;
+        down_convert_4_8_2_aligned 4 8 2 16 512;
+        down_convert_4_8_3_aligned 4 8 3 24 512;
+        down_convert_8_8_2_aligned 8 8 2 16 512;
+        down_convert_8_8_3_aligned 8 8 3 24 512;
+        down_convert_10_8_2_aligned 10 8 2 16 512;
+        down_convert_10_8_3_aligned 10 8 3 24 512;
+        down_convert_12_8_2_aligned 12 8 2 16 512;
+        down_convert_12_8_3_aligned 12 8 3 24 512;
+    }
 }
 
-// Of samples whose groups begin with pieces of 16 bytes.
-kernels! {
-    true;
-    down_convert_4_8_2_aligned 4 8 2 16 512;
-    down_convert_4_8_3_aligned 4 8 3 24 512;
-    down_convert_8_8_2_aligned 8 8 2 16 512;
-    down_convert_8_8_3_aligned 8 8 3 24 512;
-    down_convert_10_8_2_aligned 10 8 2 16 512;
-    down_convert_10_8_3_aligned 10 8 3 24 512;
-    down_convert_12_8_2_aligned 12 8 2 16 512;
-    down_convert_12_8_3_aligned 12 8 3 24 512;
+/// Weights of one f16.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "half"))]
+pub mod half {
+    use super::*;
+
+    kernels! {
+        1 2 false;
+        down_convert_8_8_2_half 8 8 2 16 256;
+        down_convert_8_8_3_half 8 8 3 24 256;
+        down_convert_8_4_5_half 8 4 5 20 256;
+        down_convert_10_8_2_half 10 8 2 16 256;
+        down_convert_10_8_3_half 10 8 3 24 256;
+        down_convert_10_4_5_half 10 4 5 20 256;
+        down_convert_12_8_2_half 12 8 2 16 256;
+        down_convert_12_8_3_half 12 8 3 24 256;
+        down_convert_12_4_5_half 12 4 5 20 256;
+    }
+
+    // Of samples whose groups begin with pieces of 16 bytes.
+    kernels! {
+        1 2 true;
+        down_convert_8_8_2_half_aligned 8 8 2 16 256;
+        down_convert_8_8_3_half_aligned 8 8 3 24 256;
+        down_convert_10_8_2_half_aligned 10 8 2 16 256;
+        down_convert_10_8_3_half_aligned 10 8 3 24 256;
+        down_convert_12_8_2_half_aligned 12 8 2 16 256;
+        down_convert_12_8_3_half_aligned 12 8 3 24 256;
+    }
 }

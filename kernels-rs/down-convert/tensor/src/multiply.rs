@@ -81,17 +81,20 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Whether the sizes are those that the kernel takes, and the views hold them.
     #[inline(always)]
-    fn fit<const BITS: u32, const P: usize, const SETS: usize, const ALIGNED: bool>(&self, shared: usize) -> bool {
+    fn fit<const BITS: u32, const P: usize, const SETS: usize, const TERMS: u32, const ALIGNED: bool>(
+        &self,
+        shared: usize,
+    ) -> bool {
         let Self { samples, held, table, out, saturated, present, out_row, outputs, skip, inputs, .. } = *self;
         let Self { held_blocks, tiles, blocks, groups, block_bits, format, .. } = *self;
         let most = 1u64 << 30;
-        let table_len = table_pieces(P as u32, SETS as u32, 1) as u64 * groups as u64;
+        let table_len = table_pieces(P as u32, SETS as u32, 1, TERMS) as u64 * groups as u64;
         let values = (inputs as u64).saturating_sub(1).saturating_mul(out_row).saturating_add(outputs as u64);
         let flags = (inputs as u64).saturating_sub(1).saturating_mul(self.present_row).saturating_add(outputs as u64);
         groups > 0
             && (groups as u64) < most / 4096
             && table_len <= table.len() as u64
-            && shared as u64 >= shared_bytes(P as u32, SETS as u32, groups, BITS) as u64
+            && shared as u64 >= shared_bytes(P as u32, SETS as u32, groups, BITS, TERMS) as u64
             && outputs > 0
             && (outputs as u64) < most
             && skip < P as u32
@@ -211,6 +214,7 @@ pub(crate) unsafe fn run<
     const SETS: usize,
     const H: usize,
     const STAGES: u32,
+    const TERMS: u32,
     const ALIGNED: bool,
 >(
     arguments: &Arguments,
@@ -219,28 +223,28 @@ pub(crate) unsafe fn run<
 {
     const { assert!(H == P * SETS && STAGES == stages(P as u32)) };
     let shared = Shared::<[u32; 4]>::dynamic();
-    if !arguments.fit::<BITS, P, SETS, ALIGNED>(16 * shared.len()) {
+    if !arguments.fit::<BITS, P, SETS, TERMS, ALIGNED>(16 * shared.len()) {
         trap();
         return;
     }
-    let pieces = table_pieces(P as u32, SETS as u32, arguments.groups);
+    let pieces = table_pieces(P as u32, SETS as u32, arguments.groups, TERMS);
     let mut piece = tid_x();
     while piece < pieces {
         shared.store(piece as usize, arguments.table.load(piece as usize));
-        piece += threads(P as u32, BITS);
+        piece += threads(P as u32, BITS, TERMS);
     }
     fence_proxy_async();
     bar_sync_0();
 
     let (warp, lane) = (tid_x() / 32, tid_x() % 32);
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
-    let warpgroups = warpgroups(P as u32, BITS, arguments.groups);
+    let warpgroups = warpgroups(P as u32, BITS, arguments.groups, TERMS);
     if warp / 4 >= warpgroups {
         return;
     }
     let group = ctaid_x().wrapping_mul(warpgroups).wrapping_add(warp / 4);
     let stride = nctaid_x().wrapping_mul(warpgroups).max(1);
-    let mut tiles = Tiles::<BITS, P, H, STAGES, ALIGNED> {
+    let mut tiles = Tiles::<BITS, P, H, STAGES, TERMS, ALIGNED> {
         loader: Loader::new(arguments, group, warp % 4, lane, [stride, SETS as u32]),
         decoder: Decoder::new(if arguments.little_endian == 0 { BIG_ENDIAN } else { LITTLE_ENDIAN_HALVES }),
         slots,
@@ -294,7 +298,14 @@ const APART: u32 = 8;
 const NONE: u32 = 1 << 31;
 
 /// What a group of warps keeps from tile to tile.
-struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const ALIGNED: bool> {
+struct Tiles<
+    const BITS: u32,
+    const P: usize,
+    const H: usize,
+    const STAGES: u32,
+    const TERMS: u32,
+    const ALIGNED: bool,
+> {
     loader: Loader<BITS, ALIGNED>,
     decoder: Decoder<BITS, ALIGNED>,
     slots: u32,
@@ -314,8 +325,8 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32,
     lane: u32,
 }
 
-impl<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const ALIGNED: bool>
-    Tiles<BITS, P, H, STAGES, ALIGNED>
+impl<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const TERMS: u32, const ALIGNED: bool>
+    Tiles<BITS, P, H, STAGES, TERMS, ALIGNED>
 where
     [f32; H]: Product,
 {
@@ -401,11 +412,14 @@ where
         wgmma_fence();
         unroll!(i in 0 1 2 3 {
             let a = [above.high[2 * i], below.high[2 * i], above.high[2 * i + 1], below.high[2 * i + 1]];
-            self.sums.add(a, b.advance(4 * i as u32 * half));
-            self.sums.add(a, b.advance((4 * i as u32 + 2) * half));
+            let step = b.advance(2 * TERMS * i as u32 * half);
+            self.sums.add(a, step);
+            if TERMS == 2 {
+                self.sums.add(a, step.advance(2 * half));
+            }
             if BITS == 16 {
                 let a = [above.low[2 * i], below.low[2 * i], above.low[2 * i + 1], below.low[2 * i + 1]];
-                self.sums.add(a, b.advance(4 * i as u32 * half));
+                self.sums.add(a, step);
             }
         });
         wgmma_commit_group();
@@ -418,7 +432,7 @@ where
     /// All threads of the group of warps call it.
     #[inline(always)]
     unsafe fn block<const SETS: usize>(&mut self, arguments: &Arguments, step: u32, turn: usize) {
-        let group_bytes = 16 * table_pieces(P as u32, SETS as u32, 1);
+        let group_bytes = 16 * table_pieces(P as u32, SETS as u32, 1, TERMS);
         let mut b = self.table.advance(((SETS - 1 - turn) * 2 * P * 16) as u32);
         let mut bit = self.bit;
         self.bit = if ALIGNED { 0 } else { (self.bit + arguments.block_bits) % 128 };

@@ -32,6 +32,15 @@ struct Case {
     outputs: usize,
     /// Columns of an input's row of outputs beyond its own.
     beyond: usize,
+    /// Whether weights are one f16.
+    half: bool,
+}
+
+impl Case {
+    fn shape(&self) -> TensorShape {
+        let of = if self.half { TensorShape::half } else { TensorShape::new };
+        of(self.taps, self.decimation, self.bits).unwrap()
+    }
 }
 
 /// What a case is made of.
@@ -102,7 +111,7 @@ impl Data {
         let Case { taps, decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
         let Run { from, joined, seed, segments, format, scale: factor, absent, any } = run;
         let outputs = outputs - from;
-        let shape = TensorShape::new(taps, decimation, bits).unwrap();
+        let shape = self.case.shape();
         let at = |n: u64| Complex64::cis(TAU * turns(self.frequency.wrapping_mul(n)));
         let weights: Vec<Complex64> = self.filter.iter().enumerate().map(|(k, h)| at(k as u64) * h).collect();
         let (table, scale) = shape.table(&weights, |output| at(u64::from(output) * decimation as u64));
@@ -139,9 +148,10 @@ impl Data {
         let kernel = kernel(&format!("{}{}", shape.kernel(), if aligned { "_aligned" } else { "" }));
         // Those of kernels with as many threads are alike; blocks beyond the tiles do nothing.
         let declaration = match shape.threads() {
-            256 => <kernels::down_convert_10_12_4 as Kernel>::DECLARATION,
-            384 => <kernels::down_convert_16_8_3 as Kernel>::DECLARATION,
-            _ => <kernels::down_convert_10_8_3 as Kernel>::DECLARATION,
+            256 if shape.terms == 1 => <kernels::half::down_convert_10_8_3_half as Kernel>::DECLARATION,
+            256 => <kernels::single::down_convert_10_12_4 as Kernel>::DECLARATION,
+            384 => <kernels::single::down_convert_16_8_3 as Kernel>::DECLARATION,
+            _ => <kernels::single::down_convert_10_8_3 as Kernel>::DECLARATION,
         };
         let launch = Launch::new(declaration, [all.div_ceil(2) + 1, 1, 1], [shape.threads(), 1, 1])
             .shared_bytes(shape.shared_bytes());
@@ -222,11 +232,11 @@ impl Default for Run {
 const POISON: u16 = 0x7fc1;
 
 macro_rules! kernels {
-    ($($name:ident)*) => {
+    ($($module:ident: $($name:ident)*;)*) => {
         /// A kernel by its name.
         fn kernel(name: &str) -> KernelFunction {
             match name {
-                $(stringify!($name) => kernels::$name,)*
+                $($(stringify!($name) => kernels::$module::$name,)*)*
                 _ => panic!("no kernel is called {name}"),
             }
         }
@@ -234,13 +244,21 @@ macro_rules! kernels {
 }
 
 kernels! {
+    single:
     down_convert_4_8_2 down_convert_4_8_3 down_convert_4_4_5 down_convert_4_12_4
     down_convert_8_8_2 down_convert_8_8_3 down_convert_8_4_5 down_convert_8_12_4
     down_convert_10_8_2 down_convert_10_8_3 down_convert_10_4_5 down_convert_10_12_4
     down_convert_12_8_2 down_convert_12_8_3 down_convert_12_4_5 down_convert_12_12_4
     down_convert_16_8_2 down_convert_16_8_3 down_convert_16_4_5 down_convert_16_12_4
     down_convert_4_8_2_aligned down_convert_4_8_3_aligned down_convert_8_8_2_aligned down_convert_8_8_3_aligned
-    down_convert_10_8_2_aligned down_convert_10_8_3_aligned down_convert_12_8_2_aligned down_convert_12_8_3_aligned
+    down_convert_10_8_2_aligned down_convert_10_8_3_aligned down_convert_12_8_2_aligned down_convert_12_8_3_aligned;
+    half:
+    down_convert_8_8_2_half down_convert_8_8_3_half down_convert_8_4_5_half
+    down_convert_10_8_2_half down_convert_10_8_3_half down_convert_10_4_5_half
+    down_convert_12_8_2_half down_convert_12_8_3_half down_convert_12_4_5_half
+    down_convert_8_8_2_half_aligned down_convert_8_8_3_half_aligned
+    down_convert_10_8_2_half_aligned down_convert_10_8_3_half_aligned
+    down_convert_12_8_2_half_aligned down_convert_12_8_3_half_aligned;
 }
 
 type KernelFunction = fn(
@@ -275,7 +293,7 @@ type KernelFunction = fn(
 /// The whole length of outputs of a case.
 fn case(taps: usize, decimation: usize, bits: u32, outputs: usize) -> Case {
     let samples = (outputs - 1) * decimation + taps;
-    Case { taps, decimation, bits, inputs: 1, samples, first_bit: 0, gap: 0, first_output: 0, outputs, beyond: 0 }
+    Case { taps, decimation, bits, inputs: 1, samples, first_bit: 0, gap: 0, first_output: 0, outputs, beyond: 0, half: false }
 }
 
 #[test]
@@ -319,9 +337,49 @@ fn outputs_are_within_the_bound_of_the_reference() {
     }
 }
 
+/// A weight of one f16 is off by 2^-11 of itself at most, and by 2.1e-4 rms: so noise is of noise.
+#[test]
+fn weights_of_one_f16_are_within_half_precision() {
+    let cases = [
+        case(128, 8, 10, 3000),
+        Case { first_bit: 6, gap: 38, first_output: 1_000_003, ..case(128, 8, 10, 1000) },
+        Case { inputs: 2, beyond: 3, ..case(96, 17, 8, 400) },
+        Case { first_bit: 6, gap: 4, ..case(256, 16, 12, 300) },
+        Case { inputs: 2, first_output: 5, ..case(512, 32, 10, 100) },
+        case(128, 8, 12, 500),
+        Case { first_output: 1 << 44, ..case(96, 17, 10, 300) },
+    ];
+    for (seed, case) in cases.into_iter().enumerate() {
+        let case = Case { half: true, ..case };
+        let data = Data::new(case, seed as u64);
+        let joined = if seed % 3 == 1 { 48 - (case.first_output % 48) as usize } else { 0 };
+        let (found, report) = data.run(0, joined, seed as u64, None);
+        report.assert_clean();
+        let (mut errors, mut values) = (0.0, 0.0);
+        for (place, found) in found.iter().enumerate() {
+            let expected = data.exact(place / case.outputs, place % case.outputs);
+            let error = (Complex64::new(found.re.into(), found.im.into()) - expected).norm();
+            assert!(error <= (MOST + 2f64.powi(-11)) * data.full_scale(), "{case:?}: {place} is {found}, not {expected}");
+            errors += error * error;
+            values += expected.norm_sqr();
+        }
+        let rms = (errors / values).sqrt();
+        println!("{case:?}: {rms:.2e}");
+        assert!(rms <= 2.1e-4, "{case:?}: {rms}");
+        // Not those of two.
+        assert!(rms > 1e-4, "{case:?}: {rms}");
+    }
+}
+
 #[test]
 fn outputs_have_the_same_bits_however_a_stream_is_cut() {
-    let data = Data::new(Case { first_bit: 18, first_output: 1234, ..case(128, 8, 10, 600) }, 7);
+    for half in [false, true] {
+        same_bits_however_a_stream_is_cut(half);
+    }
+}
+
+fn same_bits_however_a_stream_is_cut(half: bool) {
+    let data = Data::new(Case { first_bit: 18, first_output: 1234, half, ..case(128, 8, 10, 600) }, 7);
     let (whole, report) = data.run(0, 0, 1, None);
     report.assert_clean();
     for from in [1, 6, 14, 333] {
@@ -356,14 +414,14 @@ fn outputs_of_held_samples_have_the_bits_of_others() {
 
 #[test]
 fn groups_that_begin_with_pieces_have_the_bits_of_others() {
-    for bits in [4, 8, 10, 12] {
+    for (bits, half) in [(4, false), (8, false), (10, false), (12, false), (8, true), (10, true), (12, true)] {
         for (taps, decimation, inputs, outputs) in [(128, 8, 3, 300), (60, 8, 1, 700)] {
-            let case = case(taps, decimation, bits, outputs);
+            let case = Case { half, ..case(taps, decimation, bits, outputs) };
             // Rows of whole pieces, with samples behind the last window.
             let gap =
                 (case.samples as u64 * u64::from(bits)).next_multiple_of(128) - case.samples as u64 * u64::from(bits);
             let data = Data::new(Case { inputs, gap, first_bit: 256, first_output: 16, ..case }, u64::from(bits));
-            let shape = TensorShape::new(taps, decimation, bits).unwrap();
+            let shape = case.shape();
             let output_bits = u64::from(shape.decimation * bits);
             for joined in [0, 24] {
                 // As `run_as` has them: those that begin with a piece are what the kernels are for, others are not.
