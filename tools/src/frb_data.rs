@@ -39,8 +39,9 @@ pub(crate) fn expected(
 /// A voltage has an error of 9e-4 of its rms at most, as FFT beams have, and that of the transform over time, 6e-4: its
 /// power is off by twice that times a number of variance 1/2, and a mean of `terms` by that over their root. Beside it
 /// every beam has a gain of its own, where phases of 45 degrees are rounded: 2.1e-4. By products of matrices the
-/// numbers of the matrix are rounded by themselves, which are as many as lines. All of it is relative to the mean over
-/// beams, as a power of few terms may be small. The mean of all errors is below 1e-4.
+/// numbers of the matrix are rounded by themselves, which are as many as lines. Of CHIME's shape sums of two powers are
+/// added as f16, up to 24. All of it is relative to the mean over beams, as a power of few terms may be small. The mean
+/// of all errors is below 1e-4.
 pub(crate) fn judge(
     beams: &FrbBeams,
     by_products: bool,
@@ -71,7 +72,14 @@ pub(crate) fn judge(
     let fewest = good.iter().copied().filter(|&good| good > 0).min().unwrap_or(1);
     let terms = (beams.group() * pols) as f64 * f64::from(fewest);
     let matrix = if by_products { 2f64.powi(-10) / 3f64.sqrt() / (beams.lines() as f64).sqrt() } else { 0.0 };
-    let most_rms = (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4).hypot(matrix);
+    let as_f16 = !by_products
+        && (beams.lines(), beams.feeds(), beams.padded(), beams.outs()) == (4, 256, 512, 4)
+        && (beams.upchannelisation(), beams.group()) == (128, 8);
+    let sums = (beams.group() * pols * beams.blocks()) as f64 / 2.0;
+    // Sums that grow evenly, in parts of up to 24.
+    let rounded = 2f64.powi(-11) / 3f64.sqrt() * (sums.min(24.0) / 3.0 * (24.0 / sums).min(1.0)).sqrt();
+    let sums_error = if as_f16 { rounded } else { 0.0 };
+    let most_rms = (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4).hypot(matrix).hypot(sums_error);
     let most_bias = 1e-4;
     let (rms, bias) = ((squares / count.max(1) as f64).sqrt(), sum / count.max(1) as f64);
     let text = format!("rms {rms:.2e}, mean {bias:.2e} of the powers' mean over beams");

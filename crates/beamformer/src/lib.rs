@@ -91,8 +91,8 @@ pub mod internals {
     pub use crate::fft::kernels::{BLOCK_WARPS, BeamLaunch, BeamShape, has_kernel, transform_size};
     pub use crate::frb::kernels::{
         GridKind, GridParts, GridShape, GridTables, Parts, VOLTAGE_BOX, VOLTAGES, Weights, beam_places,
-        channelised_weights, in_fours, matrix_powers, output_words, result_order, time_matrices, time_phases,
-        time_powers, time_transform, voltage_dimensions,
+        channel_phase_power, channel_phases, channelised_weights, in_fours, matrix_powers, output_words, result_order,
+        time_matrices, time_phases, time_powers, time_transform, voltage_dimensions,
     };
     use crate::{BeamSet, steps::Sizes};
     pub use fringes_cpu::beamformer::FeedLines;

@@ -9,77 +9,28 @@
 //!
 //! A warp has the results `2 warp` and `2 warp + 1` of all outs: of a pass the channels `a = 4 warp` to `4 warp + 3`.
 
-use fringes_device::arithmetic::fma_rn_f32;
+use fringes_device::control::trap;
+use fringes_device::convert::cvt_f32_f16;
+use fringes_device::half2::{add_rn_f16x2, fma_rn_f16x2, mul_rn_f16x2};
+use fringes_device::index::ctaid_y;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared};
-use fringes_kernels_fft_microkernel::{Half, Sums, Transform, Wide};
 
 use crate::copies::shared_at;
+use crate::transform::{PHASES, transform};
 use crate::work::Unit;
 use crate::{ChannelisedGiven, ChannelisedSizes, FINE, OUTS, ROW_BYTES};
 use fringes_kernels_beamformer_frb::Registers;
 
-/// Sums of powers of a warp, `[result][out]` of `[register]`.
-pub(crate) type Powers = [[f32; 16]; 8];
-
-/// Phases of a transform.
-const PHASES: usize = 40;
-
-/// A transform from 256 to 512 in registers as [the module](self) has it.
-pub(crate) trait Beams:
-    Transform<Input = [u32; 8], Output<[f32; 2]> = [[f32; 2]; 16], Phases = [u32; PHASES]>
-{
-}
-
-impl<T> Beams for T where T: Transform<Input = [u32; 8], Output<[f32; 2]> = [[f32; 2]; 16], Phases = [u32; PHASES]> {}
-
-/// Sums in f32 of which only the squares are used: differences have the other sign.
-enum Squared {}
-
-impl Sums for Squared {
-    type Fragment = [f32; 4];
-    type Register = [f32; 2];
-    const ZERO: [f32; 4] = [0.0; 4];
-
-    #[inline(always)]
-    unsafe fn k8(a: [u32; 2], b: [u32; 1], c: [f32; 4]) -> [f32; 4] {
-        Wide::k8(a, b, c)
-    }
-
-    #[inline(always)]
-    unsafe fn k16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-        Wide::k16(a, b, c)
-    }
-
-    #[inline(always)]
-    fn alternating(part: [f32; 4], whole: [f32; 4]) -> [f32; 4] {
-        // With a factor of 2 the compiler would change signs by instructions of their own.
-        let of = |at: usize| fma_rn_f32(part[at], -2.0, whole[at]);
-        [of(0), of(1), of(2), of(3)]
-    }
-
-    #[inline(always)]
-    fn registers(sums: [f32; 4]) -> [[f32; 2]; 2] {
-        Wide::registers(sums)
-    }
-
-    #[inline(always)]
-    fn transposed(low: [f32; 2], high: [f32; 2]) -> [[f32; 2]; 2] {
-        Wide::transposed(low, high)
-    }
-
-    #[inline(always)]
-    fn phased(x: u32) -> u32 {
-        Wide::phased(x)
-    }
-}
+/// Sums of powers of a warp, `[result][out]` of `[q0 q4 q8]`, two f16 `[q7]`.
+pub(crate) type Powers = [[u32; 8]; 8];
 
 /// Loads the phases of a transform from `[register / 4][lane][register % 4]`.
 ///
 /// # Safety
 /// They are in the view, at a multiple of 16 bytes.
 #[inline(always)]
-unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
+pub(crate) unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
     let table = table.cast::<[u32; 4]>();
     let fours = <[[u32; 4]; 8]>::each(|four| table.load(four * 32 + lane as usize));
     let more = <[[u32; 4]; 2]>::each(|four| table.load((8 + four) * 32 + lane as usize));
@@ -100,41 +51,63 @@ unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
 /// # Safety
 /// As [`detect`]; `first` is the address of the lane's first sum.
 #[inline(always)]
-unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, phases: &T::Phases) -> [f32; 16] {
+unsafe fn add(powers: [u32; 8], number: u32, first: u32, phases: &[u32; PHASES]) -> [u32; 8] {
     let (result, out) = (number / OUTS, number % OUTS);
     let beam = |half: u32| {
         let a = 2 * result + half;
         // The place's lowest four bits are bits 3 to 6 of the address.
         let at = (first ^ (8 * (out + 4 * a))) + ROW_BYTES * (OUTS * a + out);
         let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 256 * far as u32, 1).load(0));
-        T::transform::<Half, Squared>(x, phases)
+        transform(x, phases)
     };
     let [y, z] = [beam(0), beam(1)];
-    let power = |sum: f32, [re, im]: [f32; 2]| fma_rn_f32(im, im, fma_rn_f32(re, re, sum));
-    <[f32; 16]>::each(|register| power(power(powers[register], y[register]), z[register]))
+    <[u32; 8]>::each(|at| {
+        let [[a, b], [c, d]] = [y[at], z[at]];
+        let power = fma_rn_f16x2(b, b, mul_rn_f16x2(a, a));
+        add_rn_f16x2(powers[at], fma_rn_f16x2(d, d, fma_rn_f16x2(c, c, power)))
+    })
 }
 
 /// Makes beams of all sums of a pass, and adds their powers.
 ///
+/// # Order
+/// Of sixteen transforms in a row `ptxas` begins so many at once that its registers do not suffice, and puts products
+/// in a row and half2 operations in a row. A branch in the middle keeps eight and eight apart.
+///
 /// # Safety
 /// All sums are there; all 32 lanes of the warp execute it together.
 #[inline(always)]
-pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, thread: u32) {
+pub(crate) unsafe fn detect(phases: &[u32; PHASES], powers: &mut Powers, thread: u32) {
     let (lane, warp) = (thread % 32, thread / 32);
-    let phases = phases(table, lane);
     let (n3, a2, a3, a4) = (lane >> 4, warp & 1, warp >> 1 & 1, warp >> 2);
     let row = OUTS * (8 * (a4 ^ (n3 & (a3 ^ 1))) + 4 * a2);
     let first = shared_at(ROW_BYTES * row) + 8 * (lane ^ a2 << 4) + 4 * (a3 ^ n3);
     // A closure would not be inlined everywhere.
     macro_rules! numbers {
         ($($number:literal)*) => { $(
-            powers[$number] = add::<T>(powers[$number], $number, first, &phases);
+            powers[$number] = add(powers[$number], $number, first, phases);
         )* };
     }
-    numbers!(0 1 2 3 4 5 6 7);
+    numbers!(0 1 2 3);
+    // Never true, as the host's launches have one row of blocks; see the order.
+    if ctaid_y() != 0 {
+        trap();
+    }
+    numbers!(4 5 6 7);
 }
 
-/// Stores the sums of `good` blocks times their factors, for the beams that there are; zeros of none.
+/// Where sums of powers go.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Number of the product, and how many there are.
+    pub(crate) product: [u32; 2],
+    /// Good blocks of the result.
+    pub(crate) good: u32,
+    /// Whether there are sums already, of other blocks, that these are added to.
+    pub(crate) stored: bool,
+}
+
+/// Stores sums of good blocks times their factors, for the beams that there are; zeros of none.
 ///
 /// # Safety
 /// Nobody uses the sums over lines; all 32 lanes of the warp execute it together, and the views hold what the sizes
@@ -146,8 +119,7 @@ pub(crate) unsafe fn store(
     sizes: ChannelisedSizes,
     unit: Unit,
     powers: &Powers,
-    [product, products]: [u32; 2],
-    good: u32,
+    Place { product: [product, products], good, stored }: Place,
 ) {
     let (lane, warp) = (unit.thread % 32, unit.thread / 32);
     let scale = sizes.blocks as f32 / good as f32;
@@ -159,7 +131,13 @@ pub(crate) unsafe fn store(
     macro_rules! numbers {
         ($($number:literal)*) => { $({
             let row = row($number);
-            let _ = <[(); 16]>::each(|register| row.store(32 * register + lane as usize, powers[$number][register]));
+            let _ = <[(); 8]>::each(|at| {
+                // Registers are q0 q4 q7 q8.
+                let register = at % 4 + 8 * (at / 4);
+                let power = powers[$number][at];
+                row.store(32 * register + lane as usize, cvt_f32_f16(power as u16));
+                row.store(32 * (register + 4) + lane as usize, cvt_f32_f16((power >> 16) as u16));
+            });
         })* };
     }
     numbers!(0 1 2 3 4 5 6 7);
@@ -175,7 +153,12 @@ pub(crate) unsafe fn store(
             let power = if good == 0 { 0.0 } else { row(number).load(now as usize) * factors[number / 4] };
             let of_time = u64::from(channel(number)) * u64::from(sizes.times) + u64::from(unit.time);
             let first = (of_time * u64::from(OUTS) + (number as u64 % 4)) * u64::from(sizes.beams);
-            to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
+            let at = (first + u64::from(beam)) as usize * products as usize + product as usize;
+            if stored {
+                to.atomic_add(at, power);
+            } else {
+                to.store(at, power);
+            }
         });
         beam += 32;
     }

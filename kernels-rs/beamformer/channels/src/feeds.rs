@@ -17,6 +17,9 @@
 //! over all, and `e - o` is `2 e - (e + o)`; the step over `t'0` is sums and differences, of which `i` makes none more.
 //! Data are columns of the first product and rows of the second, so one leaves its results as the other takes them.
 //!
+//! Numbers of a feed are bytes; two of them with zeros between are f16 below the normal ones, which products take as
+//! any others. The matrices make up for their unit of `2^-24` with `2^15`, weights with the rest.
+//!
 //! # Tables
 //! Matrices of a pass are fragments `[n3][t'0][t'1]` of a lane, rows `a0 a1 a2 ReIm` of the result, columns
 //! `ReIm t'2 t'3 t'4` of the voltage. A warp's feeds have the same `n3`. Where it is 1, `a + 8` is in the place of `a`
@@ -50,7 +53,7 @@ pub(crate) struct Turns {
     one_two: u32,
     one_three: u32,
     two_three: u32,
-    /// Two f16 of what is to be added to 1024 and a sum.
+    /// Two f16 of what is to be added to a sum, both in units of `2^-24`.
     pub(crate) minus: u32,
 }
 
@@ -65,7 +68,7 @@ impl Turns {
             one_two: of(one || two),
             one_three: of(one || three),
             two_three: of(two || three),
-            minus: if pass == 0 { 0xe420_e420 } else { 0xe41e_e41e },
+            minus: if pass == 0 { 0x8020_8020 } else { 0x801e_801e },
         }
     }
 
@@ -93,20 +96,13 @@ fn nibbles(word: u32, change: u32) -> u32 {
 /// Real and imaginary parts of `z` of four feeds and a time, of four quarters; of an odd pass real and imaginary parts
 /// change places in odd quarters.
 #[inline(always)]
-fn summed<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
+fn turned<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
     let high = |j: usize, change: u32| nibbles(x[j] >> 4, change);
     let low = |j: usize, change: u32| nibbles(x[j], change);
     let re = |j: usize| if ODD && j % 2 == 1 { low(j, turns.re(j)) } else { high(j, turns.re(j)) };
     let im = |j: usize| if ODD && j % 2 == 1 { high(j, turns.im(j)) } else { low(j, turns.im(j)) };
     let sum = |a: u32, b: u32, c: u32, d: u32| a.wrapping_add(b).wrapping_add(c).wrapping_add(d);
     [sum(re(0), re(1), re(2), re(3)), sum(im(0), im(1), im(2), im(3))]
-}
-
-/// The same of four feeds, two in a register: bytes `re im re im`.
-#[inline(always)]
-fn turned<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
-    let [re, im] = summed::<ODD>(x, turns);
-    [prmt_b32(re, im, 0x5140), prmt_b32(re, im, 0x7362)]
 }
 
 /// Where a lane finds voltages and puts sums.
@@ -128,7 +124,7 @@ pub(crate) struct Feeds {
 const TIME_BYTES: u32 = 1024;
 const SIXTEEN_BYTES: u32 = 4096;
 
-/// `z` of four feeds at eight times `[t'4][t'1][t'0]`: bytes `re im re im` of the first two, and of the others.
+/// `z` of four feeds at eight times `[t'4][t'1][t'0]`: a byte of each real part, and of each imaginary part.
 pub(crate) type Turned = [[u32; 2]; 8];
 
 /// What a round leaves to the next one.
@@ -179,7 +175,7 @@ impl Feeds {
     /// of the round that follows: what the one waits for the other one fills.
     ///
     /// # Order
-    /// Eight parts have four products and eighteen integers each. By itself `ptxas` puts all products first, so that
+    /// Eight parts have four products and sixteen integers each. By itself `ptxas` puts all products first, so that
     /// the integers fill nothing. So the products of a part are made of the integers of the part before, see
     /// [`after`](Self::after). By that the sums that are stored are made of all voltages but the last, and the lane
     /// that this returns is made of those: what `copies::give_back` needs.
@@ -196,11 +192,11 @@ impl Feeds {
         matrices: &Matrices,
     ) -> Next {
         let (from, to) = (self.from(round + 1), self.row(round));
-        // Two parts; terms of the first one have these high bytes. The next part's voltages are loaded ahead.
+        // Two parts; terms of the first one have this added. The next part's voltages are loaded ahead.
         macro_rules! feed {
-            ($byte:literal, $even:expr, $high:expr, $next:expr) => {{
+            ($byte:literal, $even:expr, $minus:expr, $next:expr) => {{
                 let odd = quarters(from, 2 * $byte + 1);
-                let channels = over_time(z, $byte, $high, minus, matrices);
+                let channels = over_time(z, $byte, $minus, matrices);
                 let first = turned::<ODD>($even, turns);
                 let next = $next;
                 self.over_lines(&channels, to, $byte, self.after(LOW, first[0]));
@@ -208,10 +204,10 @@ impl Feeds {
             }};
         }
         let next = quarters(from, 0);
-        let (a, b, next) = feed!(0, next, EXPONENTS, quarters(from, 2));
-        let (c, d, next) = feed!(1, next, self.after(EXPONENTS, b[0]), quarters(from, 4));
-        let (e, f, next) = feed!(2, next, self.after(EXPONENTS, d[0]), quarters(from, 6));
-        let (g, h, _) = feed!(3, next, self.after(EXPONENTS, f[0]), ());
+        let (a, b, next) = feed!(0, next, minus, quarters(from, 2));
+        let (c, d, next) = feed!(1, next, self.after(minus, b[0]), quarters(from, 4));
+        let (e, f, next) = feed!(2, next, self.after(minus, d[0]), quarters(from, 6));
+        let (g, h, _) = feed!(3, next, self.after(minus, f[0]), ());
         Next { z: [a, b, c, d, e, f, g, h], lane: self.after(self.lane, h[0]) }
     }
 
@@ -260,23 +256,22 @@ unsafe fn quarters(from: u32, number: usize) -> [u32; 4] {
     <[u32; 4]>::each(|j| Shared::<u32>::from_raw_parts(at + 2 * SIXTEEN_BYTES * j as u32, 1).load(0))
 }
 
-/// The high bytes of f16 from 1024 to below 1280.
-const EXPONENTS: u32 = 0x6464_6464;
-
 /// The low half of a word.
 const LOW: u32 = 0xffff;
 
-/// Fine channels of one feed of each word: rows `[a4]` of [`Feeds::over_lines`], `[ReIm][a3]`. Numbers are the low
-/// bytes of f16 whose high bytes are those of `high`, and have `minus` added.
+/// Fine channels of one feed of each word: rows `[a4]` of [`Feeds::over_lines`], `[ReIm][a3]`. Numbers are f16 below
+/// the normal ones, and have `minus` added.
 ///
 /// # Safety
 /// As [`Feeds::sum_and_turn`].
 #[inline(always)]
-unsafe fn over_time(z: &Turned, byte: usize, high: u32, minus: u32, matrices: &Matrices) -> [[u32; 4]; 2] {
-    let (pair, feed) = (byte / 2, byte % 2);
-    let selector = if feed == 0 { 0x4140 } else { 0x4342 };
-    let term =
-        |t0: usize, t1: usize, t4: usize| add_rn_f16x2(prmt_b32(z[4 * t4 + 2 * t1 + t0][pair], high, selector), minus);
+unsafe fn over_time(z: &Turned, byte: usize, minus: u32, matrices: &Matrices) -> [[u32; 4]; 2] {
+    // Two bytes, each before its highest bit, which is 0, eight times.
+    let selector = 0xc480 + 0x1111 * byte as u32;
+    let term = |t0: usize, t1: usize, t4: usize| {
+        let [re, im] = z[4 * t4 + 2 * t1 + t0];
+        add_rn_f16x2(prmt_b32(re, im, selector), minus)
+    };
     let product = |t0: usize, t1: usize, sum: [u32; 2]| {
         let terms = [term(t0, t1, 0), term(t0, t1, 1)];
         mma_m16n8k16_f16_f16(matrices[2 * t0 + t1], terms, sum)

@@ -16,15 +16,15 @@
 //! z[t'] = sum over j < 4 of i^(c j) x[t' + 32 j]                       integers of 7 bits, four feeds in a register
 //! Y[f]  = sum over t' < 32 of exp(2 pi i s f t' / 128) z[t']           products of matrices
 //! H     = sum over lines of w Y                                        products of matrices, to shared memory
-//! J     = sum over n < 256 of exp(+-2 pi i q n / 512) H[n]             the microkernel
-//! p    += |J|^2                                                        of all 512 outputs, in registers
+//! J     = sum over n < 256 of exp(+-2 pi i q n / 512) H[n]             products of matrices and half2 operations
+//! p    += |J|^2                                                        of all 512 outputs, as f16 in registers
 //! ```
 //!
 //! With `s f = 4 a + c` a negative sign has channels, and so results, the other way round in places `a`; 4 stands for a
 //! `c` of 0 there, so that pairs stay pairs.
 //!
 //! Eight neighbouring fine channels are one result, of which a pass has two. So sums stay in registers from a result's
-//! first pass to its last: 16 results of 4 x 512 outputs are 128 registers of 256 threads. Beams choose among the
+//! first pass to its last: 16 results of 4 x 512 outputs are 64 registers of 256 threads. Beams choose among the
 //! outputs when they are stored.
 //!
 //! # Floor
@@ -34,24 +34,24 @@
 //! | part | instructions | pipes, in SM-cycles on an H200 |
 //! |---|---|---|
 //! | load voltages, `z` of four feeds at once | 8 loads, 32 ALU | ALU 16, shared memory 16 |
-//! | as f16 | 12 ALU, 8 half2 | ALU 6, FMA 2 |
+//! | as f16 | 8 ALU, 8 half2 | ALU 4, FMA 2 |
 //! | over time | 4 MMAs, 12 half2 | tensor 6, FMA 3 |
 //! | sum of lines | 4 MMAs, 5 | tensor 6, ALU 2 |
 //! | store and load sums | 12 | shared memory 16 |
-//! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
-//! | powers | 32 f32 | FMA 9 |
+//! | 256 to 512 | 16 MMAs, 40 half2 | tensor 25, FMA 11 |
+//! | powers | 20 half2 | FMA 6 |
 //!
-//! 217 with what is beside them, 54 issue cycles. Products and the FMA pipe hardly overlap: 66 cycles. What is measured
-//! is 120, half of it in the last two rows; docs/frb.md, D-186 and D-214 have what was tried.
+//! 190 with what is beside them, 48 issue cycles. Products and the FMA pipe hardly overlap: 59 cycles. What is measured
+//! is 103.7, half of it in the last two rows; docs/frb.md, D-186, D-214 and D-217 have what was tried.
 
 mod beams;
 mod copies;
 mod feeds;
 mod sizes;
+mod transform;
 mod work;
 
 use fringes_device::{Global, GlobalMut, TensorMap};
-use fringes_kernels_fft_microkernel::generated::Fft256To512;
 
 pub use sizes::{ChannelisedGiven, ChannelisedSizes};
 
@@ -62,7 +62,7 @@ fringes_device::kernel! {
         let given = ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors };
         let strides = [frequency_stride, pol_stride];
         let sizes = ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, order, signs, strides };
-        work::checked::<Fft256To512>(given, powers, sizes);
+        work::checked(given, powers, sizes);
     }
 }
 

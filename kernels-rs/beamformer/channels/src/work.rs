@@ -7,9 +7,10 @@ use fringes_device::index::{ctaid_x, nctaid_x, nctaid_y, tid_x};
 use fringes_device::{GlobalMut, Shared, opaque};
 use fringes_kernels_beamformer_frb::divided;
 
-use crate::beams::{self, Beams, Powers};
+use crate::beams::{self, Place, Powers};
 use crate::copies::{self, Start};
-use crate::feeds::{Feeds, Turned, Turns, matrices};
+use crate::feeds::{Feeds, Matrices, Turned, Turns, matrices};
+use crate::transform::PHASES;
 use crate::{
     ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, MATRICES, OUTS, PASSES, ROUNDS, SHARED_BYTES, WEIGHT_WORDS,
 };
@@ -27,7 +28,7 @@ pub(crate) struct Unit {
 
 /// Makes all results, after checking that the views are large enough.
 #[inline(always)]
-pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>, sizes: ChannelisedSizes) {
+pub(crate) fn checked(given: ChannelisedGiven, powers: GlobalMut<f32>, sizes: ChannelisedSizes) {
     let ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, order, strides, .. } = sizes;
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
     let last = |count: u32, stride: u32| u64::from(count.saturating_sub(1)) * u64::from(stride);
@@ -53,7 +54,7 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && of(&[times, blocks, crate::TIMES]) < 1 << 31
         && (given.good.is_empty() || of(&[frequencies, times, blocks]) <= given.good.len() as u64)
         && of(&[frequencies, pols, WEIGHT_WORDS]) <= given.weights.len() as u64
-        && 32 * T::PHASE_REGISTERS <= given.phases.len()
+        && 32 * PHASES <= given.phases.len()
         && PASSES as usize * 2 * MATRICES * 32 <= given.matrices.len()
         && of(&[frequencies, beams]) <= given.places.len() as u64
         && of(&[frequencies, FINE]) <= given.factors.len() as u64
@@ -61,11 +62,15 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && SHARED_BYTES as usize <= Shared::<u8>::dynamic().len();
     if fits {
         // SAFETY: the views hold what the sizes say.
-        unsafe { work::<T>(given, powers, sizes) }
+        unsafe { work(given, powers, sizes) }
     } else {
         trap();
     }
 }
+
+/// Blocks of times, of one polarisation or more, whose powers are summed before they are added in memory: sums of f16
+/// round more often the more there are, and overflow from the eighth on.
+const HELD_BLOCKS: u32 = 6;
 
 /// Blocks of times of the polarisations that a result sums.
 #[derive(Clone, Copy)]
@@ -156,17 +161,17 @@ unsafe fn sum<const ODD: bool, const NEXT_ODD: bool>(
     z: &mut Turned,
     thread: u32,
     ahead: Ahead,
+    matrices: &Matrices,
 ) {
     let feeds = Feeds::new(thread);
     let turns = Turns::new(ahead.pass, signs);
-    let matrices = matrices(given.matrices, ahead.pass, thread);
     macro_rules! rounds {
         ($($round:literal)*) => { $(
             if thread == 0 {
                 ahead.fill(given, $round + 2);
             }
             copies::wait_for($round + 1);
-            let next = feeds.sum_and_turn::<ODD>(z, $round, turns.minus, &turns, &matrices);
+            let next = feeds.sum_and_turn::<ODD>(z, $round, turns.minus, &turns, matrices);
             *z = next.z;
             copies::give_back($round + 1, next.lane);
         )* };
@@ -181,7 +186,7 @@ unsafe fn sum<const ODD: bool, const NEXT_ODD: bool>(
     }
     let of_next = Turns::new((ahead.pass + 1) % PASSES, signs);
     // After the last pass `z` is made of what is there, and not used.
-    let next = feeds.sum_and_turn::<NEXT_ODD>(z, ROUNDS - 1, turns.minus, &of_next, &matrices);
+    let next = feeds.sum_and_turn::<NEXT_ODD>(z, ROUNDS - 1, turns.minus, &of_next, matrices);
     *z = next.z;
     if more {
         copies::give_back(ROUNDS, next.lane);
@@ -193,13 +198,14 @@ unsafe fn sum<const ODD: bool, const NEXT_ODD: bool>(
 /// # Safety
 /// The views hold what the sizes say.
 #[inline(always)]
-unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: ChannelisedSizes) {
-    // Numbers and addresses of a thread are made where they are used: sums of powers leave no registers to keep them.
+unsafe fn work(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: ChannelisedSizes) {
+    // Numbers and addresses of a thread are made where they are used, as beams leave no registers to keep them.
     let thread = || opaque(tid_x() as i32) as u32;
     if thread() == 0 {
         copies::init();
     }
     bar_sync_0();
+    let phases = beams::phases(given.phases, tid_x() % 32);
     let products = divided(sizes.pols, sizes.summed).0;
     // Weights until now.
     let mut weights = 0;
@@ -208,7 +214,6 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
         let (time, frequency) = divided(number, sizes.frequencies);
         let mut product = 0;
         while product < products {
-            let mut powers: Powers = [[0.0; 16]; 8];
             let blocks = Blocks { sizes, time, frequency, pol: product * sizes.summed };
             let mut at = blocks.good_from(given, 0);
             let mut weights_of = u32::MAX;
@@ -230,46 +235,58 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
                 fence_proxy_async_shared_cta();
                 copies::give_back(0, thread() % 32);
             }
-            while at < blocks.count() {
-                let following = blocks.good_from(given, at + 1);
-                let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
-                if blocks.pol_of(at) != weights_of {
-                    weights_of = blocks.pol_of(at);
-                    copies::wait_for_weights(weights);
-                    weights += 1;
-                }
-                let mut pass = 0;
-                while pass < PASSES {
-                    let number = thread();
-                    let ahead = Ahead { now: blocks.start(at), next, pass };
-                    // All have made their beams of the sums before.
-                    bar_sync_0();
-                    if pass % 2 == 1 {
-                        sum::<true, false>(given, sizes.signs, &mut z, number, ahead);
-                    } else {
-                        sum::<false, true>(given, sizes.signs, &mut z, number, ahead);
-                    }
-                    bar_sync_0();
-                    // All have used the weights.
-                    let of_other = following < blocks.count() && blocks.pol_of(following) != weights_of;
-                    if pass + 1 == PASSES && of_other && thread() == 0 {
-                        fill_weights(blocks.pol_of(following));
-                    }
-                    beams::detect::<T>(given.phases, &mut powers, thread());
-                    pass += 1;
-                }
-                at = following;
-            }
-            // All have made their beams.
-            bar_sync_0();
-            let unit = Unit { time, frequency, thread: thread() };
             let mut good = 0;
             let mut block = blocks.good_from(given, 0);
             while block < sizes.blocks {
                 good += 1;
                 block = blocks.good_from(given, block + 1);
             }
-            beams::store(given, out, sizes, unit, &powers, [product, products], good);
+            let mut stored = false;
+            loop {
+                let mut powers: Powers = [[0; 8]; 8];
+                let mut held = 0;
+                while at < blocks.count() && held < HELD_BLOCKS {
+                    let following = blocks.good_from(given, at + 1);
+                    let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
+                    if blocks.pol_of(at) != weights_of {
+                        weights_of = blocks.pol_of(at);
+                        copies::wait_for_weights(weights);
+                        weights += 1;
+                    }
+                    let mut pass = 0;
+                    while pass < PASSES {
+                        let number = thread();
+                        let ahead = Ahead { now: blocks.start(at), next, pass };
+                        let matrices = matrices(given.matrices, pass, number);
+                        // All have made their beams of the sums before.
+                        bar_sync_0();
+                        if pass % 2 == 1 {
+                            sum::<true, false>(given, sizes.signs, &mut z, number, ahead, &matrices);
+                        } else {
+                            sum::<false, true>(given, sizes.signs, &mut z, number, ahead, &matrices);
+                        }
+                        bar_sync_0();
+                        // All have used the weights.
+                        let of_other = following < blocks.count() && blocks.pol_of(following) != weights_of;
+                        if pass + 1 == PASSES && of_other && thread() == 0 {
+                            fill_weights(blocks.pol_of(following));
+                        }
+                        beams::detect(&phases, &mut powers, thread());
+                        pass += 1;
+                    }
+                    at = following;
+                    held += 1;
+                }
+                // All have made their beams.
+                bar_sync_0();
+                let unit = Unit { time, frequency, thread: thread() };
+                let place = Place { product: [product, products], good, stored };
+                beams::store(given, out, sizes, unit, &powers, place);
+                stored = true;
+                if at >= blocks.count() {
+                    break;
+                }
+            }
             product += 1;
         }
         number = match number.checked_add(nctaid_x()) {

@@ -5,11 +5,12 @@ use std::f64::consts::TAU;
 use fringes_fft::Size;
 use fringes_fft::internals::output_places;
 use half::f16;
-use ndarray::{ArrayView2, ArrayView5};
+use ndarray::{ArrayView2, ArrayView5, s};
 use num_complex::Complex;
 
 use super::Weights;
-use super::tables::{LANES, exact, exponent, word};
+use super::channel_phases::SMALLER;
+use super::tables::{LANES, above, exact, exponent, word};
 
 /// How voltages of four full lines lie for the copy engine: bytes of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`,
 /// for so many frequencies, polarisations and times and distances of times, frequencies, polarisations and lines.
@@ -37,21 +38,41 @@ const UNIT_FEEDS: usize = 8;
 pub(super) const TIMES: usize = 128;
 const PASSES: usize = 4;
 
-/// The power of two that weights are below: a voltage of 4+4 bits is 2^3.5 at most, so sums of 128 times and four lines
-/// that a transform takes sixteen of are below 46341.
-const CEILING: i32 = -1;
+/// Feeds with the same number modulo this are those that a transform sums first.
+const CLASSES: usize = 16;
+
+/// The power of two that the kernel's matrices make numbers larger by, and what it takes voltages for: small integers
+/// as f16, whose unit is `2^-24`.
+const MATRIX_EXPONENT: i32 = 15;
+const UNIT_EXPONENT: i32 = -24;
+
+/// The power of two that sums of the absolute values of the weights of a class, over lines and sixteen feeds, are
+/// below. A voltage of 4+4 bits is `2^3.5` at most, so sums of 128 times, four lines and sixteen feeds are below
+/// `2^(7 + 3.5 - 9 + 14)`, 46341, with `2^-9` of unit and matrices.
+const CEILING: i32 = 14;
 
 /// Weights `[frequency][pol][out][line][feed]` as the kernel has them in registers,
 /// `[frequency][pol][unit][pair][lane][4]`; `None` where a frequency's largest weight is not 0 or from 2^-60 to below
-/// 2^60.
+/// 2^60. The exponents are of voltages of beams, with what the kernel's other tables make them smaller by.
 ///
 /// # Precision
-/// Each part is off by `2^-11` of itself, or `2^-22` of the frequency's largest weight if that is more.
+/// Each part is off by `2^-11` of itself, or `2^-32` of the frequency's largest weight if that is more.
 pub fn channelised_weights(weights: ArrayView5<'_, Complex<f32>>) -> Option<Weights> {
     let mut exponents = Vec::new();
     let mut words = Vec::with_capacity(weights.len() * 2);
     for frequency in weights.outer_iter() {
-        let exponent = exponent(frequency.iter().map(|w| f64::from(w.re).hypot(w.im.into())))? - CEILING;
+        let size = |w: &Complex<f32>| f64::from(w.re).hypot(w.im.into());
+        exponent(frequency.iter().map(size))?;
+        let sum = |of_out: ArrayView2<'_, Complex<f32>>, class: usize| -> f64 {
+            of_out.slice(s![.., class..; CLASSES]).iter().map(size).sum()
+        };
+        let mut largest = 0f64;
+        for pol in frequency.outer_iter() {
+            for of_out in pol.outer_iter() {
+                largest = (0..CLASSES).map(|class| sum(of_out, class)).fold(largest, f64::max);
+            }
+        }
+        let exponent = above(largest) - CEILING;
         let scale = 2f64.powi(-exponent);
         for pol in frequency.outer_iter() {
             for first in (0..FEEDS).step_by(UNIT_FEEDS) {
@@ -71,7 +92,7 @@ pub fn channelised_weights(weights: ArrayView5<'_, Complex<f32>>) -> Option<Weig
                 }
             }
         }
-        exponents.push(exponent);
+        exponents.push(exponent - MATRIX_EXPONENT - UNIT_EXPONENT + SMALLER);
     }
     Some(Weights { words, exponents })
 }
@@ -97,8 +118,8 @@ fn phase(turns: usize, time: usize) -> [f64; 2] {
     [exact(angle.cos()), exact(angle.sin())]
 }
 
-/// The matrices over time, `[pass][n3][t'0][t'1][lane][4]`, with this sign: of feeds with an `n3` of 1 the places are
-/// eight further.
+/// The matrices over time, `[pass][n3][t'0][t'1][lane][4]`, with this sign, times `2^15`: of feeds with an `n3` of 1
+/// the places are eight further.
 pub fn time_matrices(sign: f64) -> Vec<u32> {
     let mut table = Vec::new();
     for (pass, n3) in (0..2 * PASSES).map(|number| (number / 2, number % 2)) {
@@ -106,7 +127,8 @@ pub fn time_matrices(sign: f64) -> Vec<u32> {
             for lane in 0..LANES {
                 for (t4, imaginary) in [(0, false), (0, true), (1, false), (1, true)] {
                     let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
-                    let [re, im] = phase(turns(pass, lane / 4 + 8 * n3, sign), time);
+                    let scale = 2f64.powi(MATRIX_EXPONENT);
+                    let [re, im] = phase(turns(pass, lane / 4 + 8 * n3, sign), time).map(|part| scale * part);
                     table.push(if imaginary { word(im, re) } else { word(re, -im) });
                 }
             }
@@ -199,10 +221,10 @@ mod tests {
             Complex::new((1 + out + 4 * line) as f32, feed as f32 / 16.0)
         });
         let table = channelised_weights(weights.view()).unwrap();
-        // The largest is below 23.4, so 2^-1 is 32.
-        assert_eq!((table.exponents[0], table.words.len()), (6, 8192));
+        // Those of a class are below 2^10 together, so they are multiplied by 2^4, and others by 2^(15 - 24 - 13).
+        assert_eq!((table.exponents[0], table.words.len()), (18, 8192));
         let half =
-            |word: u32, high: bool| f16::from_bits((if high { word >> 16 } else { word }) as u16).to_f64() * 64.0;
+            |word: u32, high: bool| f16::from_bits((if high { word >> 16 } else { word }) as u16).to_f64() / 16.0;
         // Unit 3, pair 1, lane of line 2, sum 1: feeds 24 + 2 and 24 + 6 of byte 2.
         for (imaginary, of) in
             [(0, [[10.0, -26.0 / 16.0], [10.0, -30.0 / 16.0]]), (1, [[26.0 / 16.0, 10.0], [30.0 / 16.0, 10.0]])]

@@ -1,11 +1,11 @@
 //! The kernel that takes feeds in finer channels, and its tables on a device.
 
 use fringes_backend::DeviceError;
-use fringes_fft::internals::{phase_power, phase_table};
 use fringes_gpu::{
     Buffer, Device, LaunchConfig, PtxTarget, Stream, Swizzle, TensorElement, TensorLayout, TensorView, args,
 };
 
+use super::channel_phases::{channel_phase_power, channel_phases};
 use super::channel_tables::{
     FEEDS, LINES, TIMES, VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, result_order,
     time_matrices, voltage_dimensions,
@@ -59,9 +59,9 @@ impl ChannelisedPrepared {
         let sign = |sign| turned(sign, beams.conjugate());
         let over_time = sign(beams.time_sign()).value();
         Some(Self {
-            factors: factors(&matrix_powers(), phase_power(family.size), beams, &weights.exponents).ok()?,
+            factors: factors(&matrix_powers(), channel_phase_power(), beams, &weights.exponents).ok()?,
             weights: weights.words,
-            phases: in_fours(&phase_table(family.size, sign(beams.line_sign()), 0)),
+            phases: in_fours(&channel_phases(sign(beams.line_sign()))),
             matrices: time_matrices(over_time),
             order: result_order(over_time, beams.centre()),
             places: beam_places(beams.map(), family.size)?,

@@ -1,5 +1,6 @@
 //! The kernels of FRB beams: beamforming, upchannelisation and detection, in one launch or by products of matrices.
 
+mod channel_phases;
 mod channel_tables;
 mod channel_texts;
 mod channelised;
@@ -28,6 +29,7 @@ use grid::{Grid, Launch, Out};
 use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
+pub use channel_phases::{channel_phase_power, channel_phases};
 pub use channel_tables::{
     VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, result_order, time_matrices,
     voltage_dimensions,
@@ -80,10 +82,12 @@ pub use tables::{Weights, time_phases, time_powers, time_transform};
 /// else of [`FrbBeams`] may be as it likes.
 ///
 /// # Precision
-/// Weights, phases and beams' voltages are f16, sums of powers f32. For noise, the rms error of powers is at most
+/// Weights, phases and beams' voltages are f16, sums of powers f32 or f16. For noise, the rms error of powers is at
+/// most
 /// `hypot(sqrt(2) hypot(9e-4, 6e-4) / sqrt(terms), 2.1e-4)` of their mean over the beams, with `terms` powers in a sum:
 /// `group` x good blocks x polarisations in it; by products of matrices, `5.7e-4 / sqrt(lines)` is to be added in the
-/// same way, as numbers of the matrix are rounded by themselves. Their mean over all is off by less than 1e-4.
+/// same way, as numbers of the matrix are rounded by themselves; for CHIME's shape on compute capability 9.0 8.0e-4 or
+/// less, as powers are summed as f16 there, up to six blocks of times. Their mean over all is off by less than 1e-4.
 #[derive(Debug)]
 pub struct FrbKernels<V> {
     counts: Counts,

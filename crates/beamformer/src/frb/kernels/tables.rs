@@ -100,11 +100,15 @@ fn pair_distance(size: Size) -> usize {
 /// `k` with the largest of these in `[2^(k-1), 2^k)`; 0 of nothing but zeros.
 pub(super) fn exponent(sizes: impl Iterator<Item = f64>) -> Option<i32> {
     let largest = sizes.fold(0.0, f64::max);
-    let floor = (largest.to_bits() >> 52) as i32 - 1023;
     match largest == 0.0 {
         true => Some(0),
-        false => (-60..60).contains(&floor).then_some(floor + 1),
+        false => Some(above(largest)).filter(|exponent| (-59..=60).contains(exponent)),
     }
+}
+
+/// `k` with a positive number in `[2^(k-1), 2^k)`; 0 of 0.
+pub(super) fn above(number: f64) -> i32 {
+    if number == 0.0 { 0 } else { (number.to_bits() >> 52) as i32 - 1022 }
 }
 
 /// The phases of the kernels' transform over 128 times, sixteen registers, with this sign.

@@ -3,12 +3,12 @@
 use std::f64::consts::TAU;
 
 use fringes_beamformer::internals::{
-    Parts, VOLTAGE_BOX, Weights, beam_places, channelised_weights, in_fours, matrix_powers, result_order,
-    time_matrices, time_phases, time_powers, voltage_dimensions,
+    Parts, VOLTAGE_BOX, Weights, beam_places, channel_phase_power, channel_phases, channelised_weights, in_fours,
+    matrix_powers, result_order, time_matrices, time_phases, time_powers, voltage_dimensions,
 };
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
-use fringes_fft::internals::{phase_power, phase_table, split_phase_table};
+use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_fft::{Sign, Size};
 use fringes_kernel_abi::frb::{WARPS, row_words};
 use fringes_kernels_beamformer_channels::{
@@ -195,13 +195,13 @@ impl Case {
     }
 
     /// Factors of the kernel, of `[frequency][fine]`: with what weights were divided by, over mean powers.
-    fn kernel_factors(&self, exponents: &[i32], powers: &[f64]) -> Vec<f32> {
+    fn kernel_factors(&self, exponents: &[i32], powers: &[f64], all: f64) -> Vec<f32> {
         let fine = self.fine();
         (self.factors().iter().enumerate())
             .map(|(at, factor)| {
                 let group = ((at % fine) ^ if self.centre { fine / 2 } else { 0 }) << self.group_bits;
                 let mean = powers[group..group + (1 << self.group_bits)].iter().sum::<f64>();
-                let power = phase_power(self.size()) * mean / f64::from(1 << self.group_bits);
+                let power = all * mean / f64::from(1 << self.group_bits);
                 (factor / power * 4f64.powi(exponents[at / fine])) as f32
             })
             .collect()
@@ -217,7 +217,7 @@ impl Case {
         let most = if narrow { 8.0 } else { 128.0 } * 2f64.sqrt();
         let weights = Weights::new(self.weights.view(), self.size(), most).unwrap();
         let parts = Parts::new(self.map.view(), self.size(), row_words(TIMES as u32, 1), fine, self.shared).unwrap();
-        let factors = self.kernel_factors(&weights.exponents, &time_powers());
+        let factors = self.kernel_factors(&weights.exponents, &time_powers(), phase_power(self.size()));
         let good = self.flags();
         let words = frequencies * fine * self.results * outs * beams * products;
 
@@ -270,7 +270,7 @@ impl Case {
         let products = if self.summed { 1 } else { pols };
         let (data, row) = self.bytes();
         let weights = channelised_weights(self.weights.view()).unwrap();
-        let factors = self.kernel_factors(&weights.exponents, &matrix_powers());
+        let factors = self.kernel_factors(&weights.exponents, &matrix_powers(), channel_phase_power());
         let words = frequencies * fine * self.results * outs * beams * products;
 
         let [line, pol, frequency] = [row, row * lines, row * lines * pols].map(|bytes| bytes as u64);
@@ -290,7 +290,7 @@ impl Case {
             voltages: memory.map_tensor(data, &layout).into(),
             good: Global::from(memory.upload(&self.flags())),
             weights: Global::from(memory.upload(&weights.words)),
-            phases: Global::from(memory.upload(&in_fours(&phase_table(self.size(), Sign::Positive, 0)))),
+            phases: Global::from(memory.upload(&in_fours(&channel_phases(Sign::Positive)))),
             matrices: Global::from(memory.upload(&time_matrices(sign))),
             places: Global::from(memory.upload(&beam_places(self.map.view(), self.size()).unwrap())),
             factors: Global::from(memory.upload(&factors)),
