@@ -6,7 +6,9 @@ use fringes::channelizer::DownConvertedSample;
 use fringes::channelizer::internals::format::Numbers;
 use fringes::channelizer::internals::{DownConvertKernels, TensorCores, WindowRows};
 use fringes::types::{ChunkFormat, SampleFormat};
-use fringes::{Backend, Complex, DeviceArray, DeviceSamples, DownConverter, DownConverterStream, Inputs};
+use fringes::{
+    Backend, Complex, DeviceArray, DeviceSamples, DownConverter, DownConverterStream, Inputs, Precision, f16,
+};
 use fringes_gpu::Buffer;
 
 use crate::bench::ceilings::Ceilings;
@@ -41,7 +43,10 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         let inputs = Inputs::single_pol(1).map_err(End::failed)?;
         let chunk = Chunk::new(bench, inputs, SAMPLES)?;
         for (taps, decimation) in PLANS {
-            plan(bench, ceilings, &chunk, taps, decimation)?;
+            for precision in [Precision::Single, Precision::Half] {
+                plan::<Complex<f32>>(bench, ceilings, &chunk, (taps, decimation), precision)?;
+                plan::<Complex<f16>>(bench, ceilings, &chunk, (taps, decimation), precision)?;
+            }
         }
     }
     // The largest samples are complex f32.
@@ -167,12 +172,20 @@ fn forced(
     Ok(())
 }
 
-fn plan(bench: &mut Bench, ceilings: &Ceilings, chunk: &Chunk, taps: usize, decimation: usize) -> Result<(), End> {
+fn plan<T: DownConvertedSample>(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    chunk: &Chunk,
+    (taps, decimation): (usize, usize),
+    precision: Precision,
+) -> Result<(), End> {
     let backend = Backend::on(bench.device.clone());
     // A mean: what the taps are makes no difference to the time.
     let filter = vec![1.0 / taps as f64; taps];
     let converter = DownConverter::new(0.123_456_789, decimation, filter).map_err(End::failed)?;
+    let converter = converter.with_precision(precision);
     let stream = DownConverterStream::new(&backend, converter, chunk.inputs()).map_err(End::failed)?;
+    let stream = stream.with_output::<T>().map_err(End::failed)?;
     let mut stream = stream.on(&bench.stream).map_err(End::failed)?;
     let (mut next, mut outputs, mut chunks) = (0, 0, 0);
     let timing = bench.time(|_| {
@@ -188,10 +201,11 @@ fn plan(bench: &mut Bench, ceilings: &Ceilings, chunk: &Chunk, taps: usize, deci
     if outputs != expected {
         return Err(End::failed(format!("{NAME}: {outputs} outputs of {chunks} chunks, not {expected}")));
     }
-    let bytes = SAMPLES as f64 * (f64::from(BITS) / 8.0 + 8.0 / decimation as f64);
+    let bytes = SAMPLES as f64 * (f64::from(BITS) / 8.0 + size_of::<T>() as f64 / decimation as f64);
+    let half = if precision == Precision::Half { ", half precision" } else { "" };
     bench.add(Measured {
         kernel: NAME,
-        variant: format!("DownConverterStream::push, {BITS} bits"),
+        variant: format!("DownConverterStream::push, {BITS} bits to {}{half}", T::NAME),
         params: params([("taps", taps), ("decimation", decimation), ("samples", SAMPLES)]),
         timing,
         work: SAMPLES as f64,

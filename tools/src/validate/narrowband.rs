@@ -158,7 +158,8 @@ impl Narrow {
 
     /// Rms of errors in half precision, in parts of the values'.
     fn errors(&self) -> f64 {
-        half::error(self.channels, 1)
+        // Of the weights of the down-converter, and of what it gives.
+        half::error(self.channels, 2)
     }
 
     fn plan(&self) -> Result<Channelizer, Fault> {

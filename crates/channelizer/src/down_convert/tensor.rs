@@ -214,6 +214,7 @@ impl TensorShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::DownConversionFilter;
 
     #[test]
     fn plans_have_the_kernel_with_the_fewest_products() {
@@ -249,6 +250,54 @@ mod tests {
             let expected = (taps * (taps + 1) / 2) as f64 * outputs;
             assert!((sums[0] - expected).abs() < 1e-6 * expected, "{sums:?} {expected}");
             assert!((sums[1] + taps as f64 * outputs).abs() < 1e-6 * expected);
+        }
+    }
+
+    #[test]
+    fn weights_of_one_f16_are_the_high_ones() {
+        for (taps, decimation) in [(128, 8), (96, 17), (256, 16)] {
+            let (two, one) = (TensorShape::new(taps, decimation, 10), TensorShape::half(taps, decimation, 10));
+            let (two, one) = (two.unwrap(), one.unwrap());
+            assert_eq!((one.kernel(), one.threads()), (two.kernel() + "_half", 256));
+            assert_eq!(TensorShape { terms: 2, ..one }, two);
+            let weights: Vec<Complex<f64>> = (0..taps).map(|k| Complex::new((k as f64).sin(), 0.3)).collect();
+            let [two_of, one_of] = [two, one].map(|shape| shape.table(&weights, |_| Complex::new(1.0, 0.0)));
+            assert_eq!(two_of.1.to_bits(), one_of.1.to_bits());
+            // Both halves of a step, high ones first.
+            let half = 2 * abi::columns(two.outputs, two.sets) as usize;
+            let high: Vec<_> = two_of.0.chunks(2 * half).flat_map(|step| &step[..half]).copied().collect();
+            assert!(high == one_of.0, "{taps} {decimation}");
+        }
+        assert!(TensorShape::half(160, 5, 10).is_none_or(|shape| shape.outputs == 8));
+        assert_eq!([4, 16].map(|bits| TensorShape::half(128, 8, bits)), [None; 2]);
+        // 228 KiB of a multiprocessor have room for two of each.
+        assert_eq!(TensorShape::half(128, 8, 10).unwrap().blocks_together(228 << 10), 2);
+        assert_eq!(TensorShape::half(128, 8, 10).unwrap().blocks_together(100 << 10), 1);
+        assert_eq!(TensorShape::new(128, 8, 10).unwrap().blocks_together(228 << 10), 1);
+    }
+
+    /// What rounding a preset's weights to one f16 lets through, relative to the pass band: a filter of its own.
+    #[test]
+    fn errors_of_weights_of_one_f16_are_74_db_down() {
+        for (decimation, taps, limit) in [(8, 128, -74.0), (16, 256, -77.0), (32, 512, -81.0)] {
+            let filter = DownConversionFilter::outer_half_discarded(decimation).taps(taps).build().unwrap();
+            let sum: f64 = filter.taps().iter().sum();
+            let mut most = 0f64;
+            for centre in [0.123_456_789, 0.271, 0.062_51, 0.4, 0.25, 0.031_3, 0.333] {
+                let at = |turns: f64, k: usize| Complex::cis(-std::f64::consts::TAU * turns * k as f64);
+                let rounded = |part: f64| half::f16::from_f64(part * 2f64.powi(16)).to_f64() / 2f64.powi(16);
+                let of = |(k, h): (usize, &f64)| {
+                    let weight = at(centre, k) * h;
+                    weight - Complex::new(rounded(weight.re), rounded(weight.im))
+                };
+                let errors: Vec<Complex<f64>> = filter.taps().iter().enumerate().map(of).collect();
+                for step in 0..1000 {
+                    let turned = errors.iter().enumerate().map(|(k, error)| at(f64::from(step) / 1000.0, k) * error);
+                    most = most.max(turned.sum::<Complex<f64>>().norm() / sum.abs());
+                }
+            }
+            println!("{taps} taps: {:.1} dB", 20.0 * most.log10());
+            assert!(20.0 * most.log10() < limit, "{taps} taps");
         }
     }
 

@@ -74,6 +74,8 @@ pub(super) struct TensorKernels {
     kernels: Vec<OfBits>,
     table: Buffer<[u32; 4]>,
     scale: f32,
+    /// Outputs of samples of 1 have at most this magnitude.
+    most: f64,
     multiprocessors: usize,
     /// Bytes of shared memory of a multiprocessor.
     shared_bytes: u32,
@@ -113,7 +115,9 @@ impl TensorKernels {
         let multiprocessors = device.info().multiprocessors as usize;
         let shared_bytes = device.info().limits.shared_bytes_per_multiprocessor;
         let nothing = Buffer::alloc(device, 0)?;
-        Ok(Some(Self { shape, kernels, table, scale, multiprocessors, shared_bytes, phases, nothing }))
+        // Rounded weights and sums are within a thousandth.
+        let most = 1.001 * plan.gain.abs() * plan.filter.iter().map(|h| h.abs()).sum::<f64>();
+        Ok(Some(Self { shape, kernels, table, scale, most, multiprocessors, shared_bytes, phases, nothing }))
     }
 
     /// The same kernels with the table of another tuning of the plan, which `send` copies.
@@ -138,6 +142,12 @@ impl TensorKernels {
         let of_bits = |bits: u32| TensorShape::of(plan.filter.len(), plan.decimation, bits, terms);
         let pieces = |shape: TensorShape| abi::table_pieces(shape.outputs, shape.sets, shape.groups, shape.terms);
         abi::BITS.into_iter().find_map(of_bits).map_or(0, |shape| 16 * u64::from(pieces(shape)))
+    }
+
+    /// The limit of outputs of samples of so many bits, infinite where none is beyond it.
+    fn limit(&self, bits: u32, format: u32) -> f32 {
+        let limit = abi::output_limit(format);
+        if self.most * 2f64.powi(bits as i32 - 1) <= f64::from(limit) { f32::INFINITY } else { limit }
     }
 
     /// The kernel for samples, if there is one.
@@ -233,7 +243,7 @@ impl TensorKernels {
                 u32::from(any.rows.numbers.little_endian),
                 format,
                 self.scale * shape.sample_scale(),
-                abi::output_limit(format),
+                self.limit(shape.bits, format),
             ];
             kernel.launch_safe(stream, &config, arguments)?;
             first += count;

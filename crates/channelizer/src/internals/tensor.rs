@@ -343,13 +343,12 @@ mod tests {
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
         // An A100 has 163 KiB.
-        for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 16), (32768, 32), (65536, 16)] {
+        for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 16), (32768, 32), (65536, 32)] {
             assert!(check(&plan(channels, taps), false, 163 << 10).is_ok(), "{channels} {taps}");
         }
-        assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
         assert!(error(&plan(4096, 17), 163 << 10).contains("4096 channels and 17 taps on 166912 bytes"));
         // An H100 has 227 KiB.
-        assert!([4096, 65536].iter().all(|&channels| check(&plan(channels, 32), false, 227 << 10).is_ok()));
+        assert!(check(&plan(4096, 32), false, 227 << 10).is_ok());
     }
 
     #[test]
@@ -376,8 +375,8 @@ mod tests {
         let (first, more) = ("tensor_columns", "tensor_more_columns");
         let half = |complex| FastSamples::Half { complex, integers: false };
         assert_eq!(of(FastSamples::Real { bits: 10 }, 2048, 1), named(first, "tensor_b10_m1_r8_half"));
-        assert_eq!(of(FastSamples::Real { bits: 12 }, 65536, 2), named(more, "tensor_b12_m2_r16_half"));
-        assert_eq!(of(half(true), 65536, 2), named(first, "tensor_complex_m2_r16_half"));
+        assert_eq!(of(FastSamples::Real { bits: 12 }, 65536, 2), named(more, "tensor_b12_m2_r8_half"));
+        assert_eq!(of(half(true), 4096, 2), named(first, "tensor_complex_m2_r16_half"));
         assert_eq!(of(half(false), 512, 1), named(more, "tensor_real_m1_r8_half"));
         assert_eq!(of(half(true), 256, 2), named(first, "tensor_complex_m2_r4_half"));
     }

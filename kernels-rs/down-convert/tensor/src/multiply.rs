@@ -73,8 +73,8 @@ pub(crate) struct Arguments {
     pub format: u32,
     /// What sums are multiplied by.
     pub scale: f32,
-    /// Largest magnitude of an output's parts, [that](crate::tensor::output_limit) of the format: a number of memory
-    /// that instructions read by themselves.
+    /// Largest magnitude of an output's parts, [that](crate::tensor::output_limit) of the format, or infinite where no
+    /// samples make a larger one: a number of memory that instructions read by themselves.
     pub limit: f32,
 }
 
@@ -298,14 +298,8 @@ const APART: u32 = 8;
 const NONE: u32 = 1 << 31;
 
 /// What a group of warps keeps from tile to tile.
-struct Tiles<
-    const BITS: u32,
-    const P: usize,
-    const H: usize,
-    const STAGES: u32,
-    const TERMS: u32,
-    const ALIGNED: bool,
-> {
+struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32, const TERMS: u32, const ALIGNED: bool>
+{
     loader: Loader<BITS, ALIGNED>,
     decoder: Decoder<BITS, ALIGNED>,
     slots: u32,

@@ -104,12 +104,14 @@ impl Outputs {
         let limit = arguments.limit;
         // Whether all are within the limit; not where one is no number.
         let mut within = true;
-        unroll!(i in 0 1 2 {
-            if i < P / 4 {
-                let [re, im] = values[i];
-                within &= (re.abs() <= limit) & (im.abs() <= limit);
-            }
-        });
+        if limit < f32::INFINITY {
+            unroll!(i in 0 1 2 {
+                if i < P / 4 {
+                    let [re, im] = values[i];
+                    within &= (re.abs() <= limit) & (im.abs() <= limit);
+                }
+            });
+        }
         if !within {
             unroll!(i in 0 1 2 {
                 if i < P / 4 {

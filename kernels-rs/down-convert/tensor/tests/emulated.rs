@@ -293,7 +293,19 @@ type KernelFunction = fn(
 /// The whole length of outputs of a case.
 fn case(taps: usize, decimation: usize, bits: u32, outputs: usize) -> Case {
     let samples = (outputs - 1) * decimation + taps;
-    Case { taps, decimation, bits, inputs: 1, samples, first_bit: 0, gap: 0, first_output: 0, outputs, beyond: 0, half: false }
+    Case {
+        taps,
+        decimation,
+        bits,
+        inputs: 1,
+        samples,
+        first_bit: 0,
+        gap: 0,
+        first_output: 0,
+        outputs,
+        beyond: 0,
+        half: false,
+    }
 }
 
 #[test]
@@ -359,7 +371,10 @@ fn weights_of_one_f16_are_within_half_precision() {
         for (place, found) in found.iter().enumerate() {
             let expected = data.exact(place / case.outputs, place % case.outputs);
             let error = (Complex64::new(found.re.into(), found.im.into()) - expected).norm();
-            assert!(error <= (MOST + 2f64.powi(-11)) * data.full_scale(), "{case:?}: {place} is {found}, not {expected}");
+            assert!(
+                error <= (MOST + 2f64.powi(-11)) * data.full_scale(),
+                "{case:?}: {place} is {found}, not {expected}"
+            );
             errors += error * error;
             values += expected.norm_sqr();
         }

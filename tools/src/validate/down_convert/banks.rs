@@ -8,7 +8,7 @@ use fringes::channelizer::DownConvertedSample;
 use fringes::channelizer::internals::BandOrder;
 use fringes::{
     Backend, Complex, DeviceSamples, DownConverter, DownConverterBank, DownConverterStatistics, DownConverterStream,
-    SampleFormat, Samples,
+    Precision, SampleFormat, Samples,
 };
 use ndarray::Array2;
 
@@ -38,13 +38,13 @@ fn plans(quick: bool) -> Vec<Plan> {
         ] {
             let case = Case { inputs: (1 + plans.len() % 2, 2), block, gap, ..Case::new(64, format, 1) };
             let length = if quick { 2000 } else { 40_000 } + 3 * taps + 20 * decimation;
-            plans.push(Plan { taps, decimation, length, case });
+            plans.push(Plan { taps, decimation, length, case, precision: Precision::Single });
         }
     }
     if !quick {
         // Enough samples for all multiprocessors to have some of each band.
         let case = Case { inputs: (1, 2), block: Some(100_000), ..Case::new(64, packed(10), 1) };
-        plans.push(Plan { taps: 512, decimation: 32, length: 6_000_000, case });
+        plans.push(Plan { taps: 512, decimation: 32, length: 6_000_000, case, precision: Precision::Single });
     }
     plans
 }

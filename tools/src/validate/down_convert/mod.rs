@@ -15,7 +15,7 @@ use fringes::channelizer::internals::format::Numbers;
 use fringes::channelizer::internals::{DownConvertKernels, MmaShape, TensorCores, TensorShape, WindowRows};
 use fringes::{
     Backend, Channelizer, ChannelizerStream, ChunkFormat, Complex, DeviceArray, DeviceSamples, DownConverter,
-    DownConverterStream, SampleChunk, SampleFormat, Samples, ToHost, Uploader, down_convert, f16,
+    DownConverterStream, Precision, SampleChunk, SampleFormat, Samples, ToHost, Uploader, down_convert, f16,
 };
 use fringes_gpu::{Buffer, Device};
 use fringes_reference::ddc;
@@ -51,6 +51,7 @@ struct Plan {
     length: usize,
     /// Format, inputs, first sample, missing samples and gap.
     case: Case,
+    precision: Precision,
 }
 
 pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
@@ -60,11 +61,17 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     for plan in plans(session.quick) {
         case(session, "kernel", &plan, |session, plan| launches(session, plan, TensorCores::Best))?;
     }
+    for plan in in_half(session.quick) {
+        case(session, "kernel, half precision", &plan, |session, plan| launches(session, plan, TensorCores::Best))?;
+    }
     for plan in forced(session.quick) {
         case(session, "kernel, sm_80 code forced", &plan, |session, plan| launches(session, plan, TensorCores::Mma))?;
     }
     for plan in streams(session.quick) {
         case(session, "stream", &plan, stream)?;
+        if matches!(plan.case.format, ChunkFormat::Packed { .. }) {
+            case(session, "stream, half precision", &Plan { precision: Precision::Half, ..plan }, stream)?;
+        }
     }
     types::validate(session)?;
     retunes::validate(session)?;
@@ -85,7 +92,7 @@ fn plans(quick: bool) -> Vec<Plan> {
         let first = [0, 1_000_003, 999_999_999_999_989][plans.len() % 3];
         let case = Case { inputs: (1 + plans.len() % 3, 1), first, ..Case::new(64, format, 1) };
         let length = taps + (outputs - 1) * decimation + decimation - 1;
-        plans.push(Plan { taps, decimation, length, case });
+        plans.push(Plan { taps, decimation, length, case, precision: Precision::Single });
     };
     for format in formats() {
         add(format, sizes[2], 67);
@@ -102,6 +109,12 @@ fn plans(quick: bool) -> Vec<Plan> {
     plans
 }
 
+/// Samples with kernels of weights of one f16, and others.
+fn in_half(quick: bool) -> Vec<Plan> {
+    let plans = forced(quick).into_iter().filter(|plan| quick || plan.case.format != packed(4));
+    plans.map(|plan| Plan { precision: Precision::Half, ..plan }).collect()
+}
+
 /// The formats and sizes that the kernels of compute capability 8.0 and higher take, on any device.
 fn forced(quick: bool) -> Vec<Plan> {
     let sizes = [(128, 8), (96, 17), (30, 4), (160, 5), (256, 16), (512, 32), (1024, 64), (2048, 128), (1, 1)];
@@ -112,7 +125,8 @@ fn forced(quick: bool) -> Vec<Plan> {
             let first = [0, 1_000_003, 999_999_999_999_989][plans.len() % 3];
             let case = Case { inputs: (1 + plans.len() % 3, 1), first, ..Case::new(64, format, 1) };
             let outputs = if quick { 35 } else { 20_000 / decimation + 3001 };
-            plans.push(Plan { taps, decimation, length: taps + outputs * decimation - 1, case });
+            let length = taps + outputs * decimation - 1;
+            plans.push(Plan { taps, decimation, length, case, precision: Precision::Single });
         }
     }
     plans
@@ -136,7 +150,7 @@ fn streams(quick: bool) -> Vec<Plan> {
             (typed(SampleFormat::Float32, true), None, 0),
         ] {
             let case = Case { inputs: (1 + plans.len() % 2, 2), block, gap, ..Case::new(64, format, 1) };
-            plans.push(Plan { taps, decimation, length, case });
+            plans.push(Plan { taps, decimation, length, case, precision: Precision::Single });
         }
     }
     plans
@@ -144,7 +158,8 @@ fn streams(quick: bool) -> Vec<Plan> {
 
 impl Plan {
     fn plan(&self) -> Result<DownConverter, Fault> {
-        Ok(DownConverter::new(CENTRE, self.decimation, self.filter())?.with_phase_turns(PHASE)?)
+        let plan = DownConverter::new(CENTRE, self.decimation, self.filter())?.with_phase_turns(PHASE)?;
+        Ok(plan.with_precision(self.precision))
     }
 
     fn inputs(&self) -> usize {
@@ -167,7 +182,7 @@ impl Plan {
     /// What an output may be off by on the GPU, of `size`, `sum |x| |h|` of its window.
     ///
     /// On tensor cores, of full scale `2^(B-1) sum |h|`: 2^-19.9 of the rotation, 2^-24 of the largest weight a tap,
-    /// and 2^-22 a product, but no more than 2e-5; from compute capability 8.0 on what `MmaShape::bound` derives.
+    /// and 2^-22 a product, but no more than 2e-5; in half precision 2^-11 of the weights; from compute capability 8.0 on what `MmaShape::bound` derives.
     fn bound(&self, device: &Device, choice: TensorCores, size: f64) -> f64 {
         let bits = match self.case.format {
             ChunkFormat::Packed { bits } => Some(bits),
@@ -183,7 +198,9 @@ impl Plan {
             let products = f64::from(8 * shape.sets * shape.groups);
             let parts = 2f64.powf(-19.9) + products * 2f64.powi(-22);
             let parts = parts + self.taps as f64 * 2f64.powi(-24) * largest / sum;
-            return parts.min(2e-5) * sum * 2f64.powi(shape.bits as i32 - 1);
+            let of_one = TensorShape::half(self.taps, self.decimation, shape.bits);
+            let weights = if of_one.is_some() && self.precision == Precision::Half { 2f64.powi(-11) } else { 0.0 };
+            return (parts.min(2e-5) + weights) * sum * 2f64.powi(shape.bits as i32 - 1);
         }
         if let Some(shape) = bits.and_then(|bits| self.mma(device, bits)) {
             return shape.bound() * weights.iter().sum::<f64>() * 2f64.powi(shape.bits as i32 - 1);

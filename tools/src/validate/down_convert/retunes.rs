@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use fringes::{Backend, Complex, DownConverterStream, SampleFormat};
+use fringes::{Backend, Complex, DownConverterStream, Precision, SampleFormat};
 use ndarray::Array2;
 
 use super::{Output, Plan, case, host, near, on_device};
@@ -17,7 +17,11 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
         for (format, first) in [(packed(10), 1_000_003), (packed(12), 0), (typed(SampleFormat::Int8, true), 1 << 50)] {
             let case_of = Case { inputs: (1, 2), first, ..Case::new(64, format, 1) };
             let length = if session.quick { 4000 } else { 60_000 } + 20 * decimation;
-            case(session, "retunes", &Plan { taps, decimation, length, case: case_of }, retunes)?;
+            for precision in [Precision::Single, Precision::Half] {
+                let what = if precision == Precision::Half { "retunes, half precision" } else { "retunes" };
+                let plan = Plan { taps, decimation, length, case: case_of.clone(), precision };
+                case(session, what, &plan, retunes)?;
+            }
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use fringes::channelizer::DownConvertedSample;
 use fringes::channelizer::internals::TensorCores;
 use fringes::{
     Backend, Channelizer, ChannelizerStream, Complex, DeviceSamples, DownConverter, DownConverterStatistics,
-    DownConverterStream, SampleFormat, Samples, ToHost, down_convert_to, f16,
+    DownConverterStream, Precision, SampleFormat, Samples, ToHost, down_convert_to, f16,
 };
 use ndarray::{Array2, Axis, concatenate};
 
@@ -40,7 +40,7 @@ fn plans(quick: bool) -> Vec<Plan> {
         ] {
             let case = Case { inputs: (1 + plans.len() % 2, 2), block, gap, ..Case::new(64, format, 1) };
             let length = if quick { 2000 } else { 40_000 } + 3 * taps + 20 * decimation;
-            plans.push(Plan { taps, decimation, length, case });
+            plans.push(Plan { taps, decimation, length, case, precision: Precision::Single });
         }
     }
     plans

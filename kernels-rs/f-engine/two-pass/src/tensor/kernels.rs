@@ -142,14 +142,14 @@ pub mod more_filter {
     }
 }
 
-/// Kernels of the pass between the two: first digit, digit, terms, name.
+/// Kernels of the pass between the two: first digit, digit, terms, blocks, name.
 macro_rules! middle {
-    ($($radix:literal $digit:literal $terms:literal $name:ident;)*) => { $(
+    ($($radix:literal $digit:literal $terms:literal $blocks:literal $name:ident;)*) => { $(
         fringes_device::kernel! {
             #[doc = concat!("A digit of ", stringify!($digit), " points behind one of ", stringify!($radix), "; ", stringify!($terms), " terms.")]
             ///
             /// See [`middle`].
-            #[launch(threads(256), min_blocks(2))]
+            #[launch(threads(256), min_blocks($blocks))]
             pub fn $name(workspace: GlobalMut<[u32; 4]>, matrices: Global<[u32; 4]>, rows: u32) {
                 let arguments = middle::Arguments { workspace, matrices, rows };
                 if ctaid_x() >= rows * 4 / middle::MIDDLE_ITEMS
@@ -174,9 +174,9 @@ pub mod between {
     use super::*;
 
     middle! {
-        8 8 1 tensor_middle_r8_8_half;
-        8 16 1 tensor_middle_r8_16_half;
-        8 32 1 tensor_middle_r8_32_half;
+        8 8 1 2 tensor_middle_r8_8_half;
+        8 16 1 2 tensor_middle_r8_16_half;
+        8 32 1 1 tensor_middle_r8_32_half;
     }
 }
 
@@ -415,7 +415,7 @@ pub mod two_terms {
     }
 
     middle! {
-        8 16 2 tensor_middle_r8_16_single;
+        8 16 2 2 tensor_middle_r8_16_single;
     }
 
     rows! {
