@@ -219,6 +219,12 @@ fn chime(session: &mut Session) -> Result<(), End> {
         let gaps = Case { gaps: [32, 48], offset: Offset::Offset8, ..case_of()? };
         case(session, &format!("4 outs, {products:?}, mask, gaps"), &gaps)?;
     }
+    // More blocks than powers of f16 are sums of.
+    for products in [FrbProducts::StokesI, FrbProducts::PerPol] {
+        let beams = || builder([2, 4, 4, 256]).products(products).blocks(11).centre(true).build().map_err(End::failed);
+        case(session, &format!("4 outs, {products:?}, 11 blocks"), &Case::<Complex4>::new(beams()?, 2))?;
+        case(session, &format!("4 outs, {products:?}, 11 blocks, mask"), &Case::<Complex4>::new(beams()?, 2).masked())?;
+    }
     case(session, "CHIME, parts, mask", &Case { shared: 48 << 10, ..of(2)?.masked() })?;
     case(session, "CHIME, odd address", &Case { gaps: [1, 0], offset: Offset::Offset8, ..of(1)? })?;
     case(session, "CHIME, gaps", &Case { gaps: [6, 10], offset: Offset::Offset8, ..of(1)? })
