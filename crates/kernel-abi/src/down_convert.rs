@@ -83,9 +83,10 @@ pub mod mma {
 /// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
 /// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
 pub mod tensor {
-    /// Groups of four warps of a block of threads that have tiles, each of its own. Of weights of two `terms` as many as
-    /// the registers of a thread allow, of which samples of 16 bits need more. Where a block of four outputs has four
-    /// `groups` of samples or more, fewer are better: their segments are longer, and tiles read five blocks beyond them.
+    /// Groups of four warps of a block of threads that have tiles, each of its own. Of weights of two `terms` they are
+    /// as many as the registers of a thread allow, of which samples of 16 bits need more. Where a block of four outputs
+    /// has four `groups` of samples or more, fewer are better: their segments are longer, and tiles read five blocks
+    /// beyond them.
     #[inline(always)]
     pub const fn warpgroups(outputs: u32, bits: u32, groups: u32, terms: u32) -> u32 {
         match outputs {

@@ -170,8 +170,8 @@ impl DownConverter {
     /// filters and decimations whose blocks have at most eight outputs (all presets of
     /// [`DownConversionFilter`]). Others are computed as in `Single`, and so are all on the CPU.
     ///
-    /// A weight is then off by at most 2^-11 of itself, 2.1e-4 rms: an output by as much of `sum_k |x_k| |h_k|` at most,
-    /// and of noise the errors are 73 dB below the outputs. Errors of weights are a filter of their own: what
+    /// A weight is then off by at most 2^-11 of itself, 2.1e-4 rms: an output by at most as much of `sum_k |x_k|
+    /// |h_k|`, and of noise the errors are 73 dB below the outputs. Errors of weights are a filter of their own: what
     /// [`DownConversionFilter`] promises of its stop band holds down to 74 dB below the pass band with 128 taps and a
     /// decimation of 8, 77 with 256 and 16, and 81 with 512 and 32, at the worst of frequencies and seven centres.
     #[must_use]
@@ -319,8 +319,8 @@ fn check_centre(centre_cycles_per_sample: f64) -> Result<(), ChannelizerError> {
 /// |h_k|` with `n = 4 ceil(K / 128)` for real and twice as many for complex samples: `n + 5` roundings of sums and one
 /// of each weight in each part, and a rotation. Real samples of 4, 8, 10, 12 and 16 bits go to tensor cores on compute
 /// capability 9.0 where the plan has a kernel: there errors are at most 2e-5 of full scale, `2^(B-1) sum_k |h_k|`, and
-/// 2e-6 rms; in half precision ([`DownConverter::with_precision`]) at most 2^-11 of full scale more. The mixer's phase is exact at any sample counter: it is counted in 2^-64 turns, of which the centre is a
-/// whole number.
+/// 2e-6 rms; in half precision ([`DownConverter::with_precision`]) at most 2^-11 of full scale more. The mixer's phase
+/// is exact at any sample counter: it is counted in 2^-64 turns, of which the centre is a whole number.
 ///
 /// # Errors
 /// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the

@@ -21,6 +21,15 @@ pub(crate) fn chime() -> Result<Chain, BeamformerError> {
     Ok(Chain { variant: "CHIME", beams, time_us: 2.56, sums: 128 })
 }
 
+/// The same with as many sums that blocks, which each make one of a frequency, are whole rounds of so many
+/// multiprocessors.
+pub(crate) fn chime_of_whole_rounds(multiprocessors: usize) -> Result<Chain, BeamformerError> {
+    let chain = chime()?;
+    let frequencies = chain.beams.frequencies();
+    let unit = (1..=multiprocessors).find(|unit| (unit * frequencies).is_multiple_of(multiprocessors)).unwrap_or(1);
+    Ok(Chain { variant: "CHIME, whole rounds", sums: chain.sums.next_multiple_of(unit), ..chain })
+}
+
 /// CASM's chain at 3072 frequencies.
 pub(crate) fn casm() -> Result<Chain, BeamformerError> {
     let frequencies: Vec<f64> = (0..3072).map(|k| 400e6 + 1e8 / 3072.0 * f64::from(k)).collect();

@@ -17,7 +17,7 @@ use crate::bench::timing::{Bench, Measured};
 use crate::end::End;
 use crate::frb_data::{expected, judge};
 use crate::gpu_report::params;
-use chains::{Chain, casm, chime, chord};
+use chains::{Chain, casm, chime, chime_of_whole_rounds, chord};
 
 /// How much of real time a chain takes, in percent.
 pub(crate) struct Load {
@@ -57,7 +57,8 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 /// Times the chains as a caller gets them.
 pub(crate) fn loads(bench: &mut Bench, ceilings: &Ceilings) -> Result<Vec<Load>, End> {
     let mut loads = Vec::new();
-    for chain in [chime(), casm(), chord(1), chord(16), chord(128)] {
+    let multiprocessors = bench.device.info().multiprocessors as usize;
+    for chain in [chime(), chime_of_whole_rounds(multiprocessors), casm(), chord(1), chord(16), chord(128)] {
         let chain = chain.map_err(End::failed)?;
         let kernels = load(bench, &chain)?;
         loads.extend(case(bench, ceilings, &kernels, &chain)?);

@@ -182,7 +182,8 @@ impl Plan {
     /// What an output may be off by on the GPU, of `size`, `sum |x| |h|` of its window.
     ///
     /// On tensor cores, of full scale `2^(B-1) sum |h|`: 2^-19.9 of the rotation, 2^-24 of the largest weight a tap,
-    /// and 2^-22 a product, but no more than 2e-5; in half precision 2^-11 of the weights; from compute capability 8.0 on what `MmaShape::bound` derives.
+    /// and 2^-22 a product, but no more than 2e-5; in half precision 2^-11 of the weights; from compute capability 8.0
+    /// on what `MmaShape::bound` derives.
     fn bound(&self, device: &Device, choice: TensorCores, size: f64) -> f64 {
         let bits = match self.case.format {
             ChunkFormat::Packed { bits } => Some(bits),

@@ -13,6 +13,7 @@ use fringes_kernels_f_engine_two_pass::tensor::more_filter::{
     tensor_real_m1_r16_half, tensor_real_m2_r8_half,
 };
 use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{tensor_512_f32_half, tensor_512_i8_half};
+use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_65536::tensor_65536_f32_half;
 
 use crate::case::{Case, Input, Number, Outcome, PAIR, run};
@@ -129,6 +130,9 @@ fn half_precision_takes_them_all() {
         case, 1, tensor_b12_m1_r8_half, (between tensor_middle_r8_32_half), tensor_65536_f32_half, [f32; 2]
     );
     check(&case, &out, error(THREE), values);
+    let case = Case { tiles: 1, inputs: PAIR[..1].to_vec(), ..packed(4096, 1) };
+    let out = tensor::run!(case, 1, tensor_b12_m1_r16_half, tensor_4096_f32_half, [f32; 2]);
+    check(&case, &out, error(TWO), values);
     // Integers of 16 bits are rounded once more.
     for (number, roundings) in [(Number::Float16, TWO), (Number::Int16, TWO + 1.0), (Number::BigEndian16, TWO + 1.0)] {
         let told = number.told();
@@ -139,6 +143,9 @@ fn half_precision_takes_them_all() {
         let out = tensor::run!(complex told, false; case, tensor_real_m2_r8_half, tensor_512_f32_half, [f32; 2]);
         check(&case, &out, error(roundings), values);
     }
+    let case = Case { tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::of(4096, 1, Number::Int16) };
+    let out = tensor::run!(complex 16, false; case, tensor_real_m1_r16_half, tensor_4096_f32_half, [f32; 2]);
+    check(&case, &out, error(TWO + 1.0), values);
     let case = Case { tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::of(65536, 1, Number::Int16) };
     let out = tensor::run!(
         complex 16, false; case, tensor_real_m1_r8_half, (between tensor_middle_r8_32_half), tensor_65536_f32_half,

@@ -165,6 +165,9 @@ fn jobs_of_64_spectra_and_other_taps_are_within_half_precision() {
     let case = Case { taps: 5, inputs: vec![PAIR[1]], of_job: 3, ..Case::complex(512, 10, Number::Int8) };
     let out = run!(complex 8, false; case, tensor_complex_m1_r8_half, tensor_512_f32_half, [f32; 2]);
     check(&case, &out, error(TWO), floats);
+    let case = Case { taps: 17, tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::complex(4096, 1, Number::Int16) };
+    let out = run!(complex 16, false; case, tensor_complex_m2_r16_half, tensor_4096_f32_half, [f32; 2]);
+    check(&case, &out, error(TWO + 1.0), floats);
     let case = Case { taps: 17, tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::complex(65536, 1, Number::Int16) };
     let out = run!(
         complex 16, false; case, tensor_complex_m2_r8_half, (between tensor_middle_r8_32_half),
