@@ -15,7 +15,13 @@
 //! each of n + 1 terms loses less than `2^-23` of the greatest power of two among them (at most `S`), and the result
 //! less than `2^-23` of itself.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod products;
+
 use crate::float::{BF16, F16, F32, Format, Rounding, TF32, power_of_two};
+
+pub use products::{COLUMNS, ROWS, products};
 
 /// Numbers of an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,120 +194,6 @@ fn step(extra_bits: u32, factor: Factor, accumulator: Accumulator, a: &[u32], b:
     let kept = 23 + extra_bits;
     let sum = products.iter().fold(c.aligned(greatest, kept), |sum, term| sum + term.aligned(greatest, kept));
     sum as f64 * power_of_two(greatest - kept as i32)
-}
-
-/// Rows of `A` and columns of `B` of [`products`].
-pub const ROWS: usize = 16;
-/// Columns of `B`.
-pub const COLUMNS: usize = 8;
-
-/// Factors of a row or column, and behind them zeros.
-#[derive(Clone, Copy)]
-struct Factors {
-    values: [f64; MOST],
-    /// [`LEAST`] of zero.
-    exponents: [i16; MOST],
-}
-
-/// Exponent of a factor that is zero: with any other one below [`NOTHING`].
-const LEAST: i16 = -8192;
-/// Products of a lesser exponent are zero.
-const NOTHING: i32 = -4096;
-
-impl Factors {
-    const NONE: Self = Self { values: [0.0; MOST], exponents: [LEAST; MOST] };
-
-    /// Those of a row; `None` if one is no finite number.
-    fn of(factor: Factor, bits: &[u32]) -> Option<Self> {
-        let (format, mut all) = (factor.format(), Self::NONE);
-        for ((value, exponent), &bits) in all.values.iter_mut().zip(&mut all.exponents).zip(bits) {
-            let bits = factor.bits(bits);
-            if !format.is_finite(bits) {
-                return None;
-            }
-            let (e, significand) = format.parts(bits);
-            let magnitude = f64::from(significand) * power_of_two(e - format.significand as i32);
-            if significand != 0 {
-                (*value, *exponent) = (if format.is_negative(bits) { -magnitude } else { magnitude }, e as i16);
-            }
-        }
-        Some(all)
-    }
-
-    /// The accumulator after a step of the products with others.
-    #[inline(always)]
-    fn step(&self, other: &Self, kept: u32, accumulator: Accumulator, c: u32) -> u32 {
-        let c = Term::of(accumulator.format(), c);
-        let mut greatest = i16::MIN;
-        for (a, b) in self.exponents.iter().zip(&other.exponents) {
-            greatest = greatest.max(a.wrapping_add(*b));
-        }
-        let greatest = i32::from(greatest).max(c.exponent);
-        if greatest < NOTHING {
-            return accumulator.round(0.0);
-        }
-        let scale = power_of_two(kept as i32 - greatest);
-        let mut sums = [0i32; 4];
-        for (i, (a, b)) in self.values.iter().zip(&other.values).enumerate() {
-            // SAFETY: both factors are less than two of the power of two of their exponent, and those have `greatest`
-            // together at most: the number is below 2^(kept + 2), 2^30 at most.
-            let cut: i32 = unsafe { (a * b * scale).to_int_unchecked() };
-            sums[i % 4] = sums[i % 4].wrapping_add(cut);
-        }
-        let sum = sums.into_iter().fold(c.aligned(greatest, kept), |sum, part| sum.wrapping_add(part.into()));
-        let sum = sum as f64 * power_of_two(greatest - kept as i32);
-        let bits = sum.to_bits();
-        // A normal f32 is the f64 without its last bits.
-        if accumulator == Accumulator::F32 && (897..=1150).contains(&(bits >> 52 & 0x7ff)) {
-            return (f64::from_bits(bits & !((1 << 29) - 1)) as f32).to_bits();
-        }
-        accumulator.round(sum)
-    }
-}
-
-/// Most bits after the point of terms that [`Factors::step`] sums: four of them have room in 32 bits.
-const MOST_KEPT: u32 = 27;
-
-/// [`dot`] of each of [`ROWS`] rows of `a` and each of [`COLUMNS`] columns of `b`, both one after another; `c` and the
-/// result `[row][column]`. The same bits, but faster than one by one.
-///
-/// # Panics
-/// As [`dot`].
-pub fn products(
-    architecture: Architecture,
-    factor: Factor,
-    accumulator: Accumulator,
-    a: &[u32],
-    b: &[u32],
-    c: &[u32; ROWS * COLUMNS],
-) -> [u32; ROWS * COLUMNS] {
-    let terms = if factor == Factor::TF32 { architecture.tf32_terms } else { architecture.half_terms };
-    let (k, kept) = (a.len() / ROWS, 23 + architecture.extra_bits);
-    let mut d = *c;
-    if k <= terms && k <= MOST && kept <= MOST_KEPT {
-        let (mut rows, mut columns) = ([Factors::NONE; ROWS], [Factors::NONE; COLUMNS]);
-        let all = rows.iter_mut().zip(a.chunks_exact(k)).chain(columns.iter_mut().zip(b.chunks_exact(k)));
-        let finite = all.into_iter().all(|(factors, bits)| {
-            let found = Factors::of(factor, bits);
-            *factors = found.unwrap_or(Factors::NONE);
-            found.is_some()
-        });
-        let of_sum = accumulator.format();
-        if finite && c.iter().all(|&c| of_sum.is_finite(c)) {
-            for (row, d) in rows.iter().zip(d.chunks_exact_mut(COLUMNS)) {
-                for (column, d) in columns.iter().zip(d) {
-                    *d = row.step(column, kept, accumulator, *d);
-                }
-            }
-            return d;
-        }
-    }
-    for (row, d) in a.chunks_exact(k).zip(d.chunks_exact_mut(COLUMNS)) {
-        for (column, d) in b.chunks_exact(k).zip(d) {
-            *d = dot(architecture, factor, accumulator, row, column, *d);
-        }
-    }
-    d
 }
 
 /// Greatest difference from the exact sum of `k` products and an accumulator, `magnitude` the sum of their absolute
