@@ -12,7 +12,7 @@
 
 use std::f64::consts::TAU;
 
-use ndarray::{Array3, ArrayView2, ArrayView3};
+use ndarray::{Array3, ArrayView2, ArrayView3, s};
 use num_complex::Complex;
 
 type C64 = Complex<f64>;
@@ -26,11 +26,8 @@ pub fn tied_array(voltages: ArrayView3<'_, C64>, weights: ArrayView3<'_, C64>) -
     let beams = weights.dim().0;
     assert_eq!(weights.dim(), (beams, channels, inputs), "weights are [beam][channel][input]");
     Array3::from_shape_fn((channels, times, beams), |(channel, time, beam)| {
-        let mut sum = C64::new(0.0, 0.0);
-        for input in 0..inputs {
-            sum += weights[(beam, channel, input)] * voltages[(channel, time, input)];
-        }
-        sum
+        let (weights, voltages) = (weights.slice(s![beam, channel, ..]), voltages.slice(s![channel, time, ..]));
+        weights.iter().zip(voltages).map(|(weight, voltage)| weight * voltage).sum()
     })
 }
 
@@ -42,7 +39,8 @@ pub fn incoherent(voltages: ArrayView3<'_, C64>, gains: ArrayView2<'_, f64>) -> 
     let (channels, times, inputs) = voltages.dim();
     assert_eq!(gains.ncols(), inputs, "gains are [beam][input]");
     Array3::from_shape_fn((channels, times, gains.nrows()), |(channel, time, beam)| {
-        (0..inputs).map(|input| gains[(beam, input)] * voltages[(channel, time, input)].norm_sqr()).sum()
+        let voltages = voltages.slice(s![channel, time, ..]);
+        gains.row(beam).iter().zip(voltages).map(|(gain, voltage)| gain * voltage.norm_sqr()).sum()
     })
 }
 

@@ -71,11 +71,18 @@ struct Engine {
     waited: u32,
 }
 
+/// Whether `a` has all that `b` has.
+fn covers(a: &[u32], b: &[u32]) -> bool {
+    a.len() >= b.len() && a.iter().zip(b).all(|(a, b)| a >= b)
+}
+
 fn merge_vectors(to: &mut Option<Vector>, from: Option<&Vector>) {
     match (&*to, from) {
         (_, None) => {}
         (None, Some(from)) => *to = Some(from.clone()),
-        (Some(a), Some(b)) if Rc::ptr_eq(a, b) => {}
+        // Most often one knows all that the other does, and vectors that are the same are soon found to be.
+        (Some(a), Some(b)) if Rc::ptr_eq(a, b) || covers(a, b) => {}
+        (Some(a), Some(b)) if covers(b, a) => *to = Some(b.clone()),
         (Some(a), Some(b)) => {
             // Engines come as they are needed, so that one may be longer.
             let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };

@@ -55,7 +55,7 @@ pub const PART: usize = abi::MANY;
 const MOST_PERIOD: usize = SPECTRA / 6;
 
 /// Most steps from one spectrum of a block to its next.
-const MOST_STEPS: usize = 5;
+const MOST_STEPS: usize = abi::MOST_STEPS as usize;
 
 /// Most spectra of a job.
 pub const SPECTRA: usize = 4 * PART;

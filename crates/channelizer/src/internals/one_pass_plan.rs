@@ -104,14 +104,15 @@ impl Passes {
         &self.radices
     }
 
-    /// Radices as the kernels take them: `radix - 1` in 5 bits each, the first in the lowest.
+    /// Radices as the kernels take them: `radix - 1` in [`RADIX_BITS`](one_pass::RADIX_BITS) each, the first in the
+    /// lowest.
     pub fn packed_radices(&self) -> u64 {
         Self::packed(&self.radices)
     }
 
     /// Some radices in that way.
     pub(super) fn packed(radices: &[usize]) -> u64 {
-        radices.iter().rev().fold(0, |packed, &radix| packed << 5 | (radix as u64 - 1))
+        radices.iter().rev().fold(0, |packed, &radix| packed << one_pass::RADIX_BITS | (radix as u64 - 1))
     }
 
     /// Bytes of shared memory for `slots` spectra; `usize::MAX` for more than [`MOST_SLOTS`].

@@ -27,6 +27,12 @@ pub const FEW: usize = 4;
 /// Taps whose weights a thread has in registers, of spectra that are a step apart.
 pub const CHUNK: usize = 16;
 
+/// Most steps from spectrum to spectrum that a thread filters together.
+pub const MOST_STEPS: u32 = 5;
+
+/// Bits of a radix among those of a transform: `radix - 1`, the first pass in the lowest ones, 0 after the last.
+pub const RADIX_BITS: u32 = 5;
+
 /// Pieces of 16 bytes of a spectrum's entry.
 pub const ENTRY: u32 = 2;
 

@@ -1,10 +1,9 @@
 //! Sizes of a launch, what they must fulfil, and where points lie.
 
 use fringes_kernel_abi::f_engine::one_pass::MOST_BITS;
-pub use fringes_kernel_abi::f_engine::one_pass::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, place, shared_bytes, skew, slot};
-
-/// Bits of a radix among those of a transform.
-pub const RADIX_BITS: u32 = 5;
+pub use fringes_kernel_abi::f_engine::one_pass::{
+    MOST_POINTS, MOST_SLOTS, MOST_TAPS, RADIX_BITS, place, shared_bytes, skew, slot,
+};
 
 /// The first of some radices, [`Shape::radices`], and those after it.
 #[inline(always)]

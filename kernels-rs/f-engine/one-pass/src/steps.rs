@@ -34,15 +34,12 @@ use crate::points::Points;
 use crate::shape::{Divisor, Shape, place, skew, slot};
 use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
-pub use fringes_kernel_abi::f_engine::one_pass::{CHUNK, FEW, MANY};
+pub use fringes_kernel_abi::f_engine::one_pass::{CHUNK, FEW, MANY, MOST_STEPS};
 
 /// Rows of a chunk of so many spectra that are `steps` apart.
 const fn rows(spectra: usize, steps: usize) -> usize {
     CHUNK + steps * (spectra - 1)
 }
-
-/// Most steps from spectrum to spectrum.
-pub const MOST_STEPS: u32 = 5;
 
 /// Most bits of numbers that a [`Decoder`] takes.
 pub(crate) const MOST_ALIGNED: u32 = 11;

@@ -323,7 +323,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                     assert!((0..size).all(|i| bytes[at * size + i] == old[i % 2]), "{name} {case:?} wrote time {time}");
                     continue;
                 }
-                let what = format!("{name} {case:?}: channel {channel}, time {time}, beam {beam}");
+                let what = || format!("{name} {case:?}: channel {channel}, time {time}, beam {beam}");
                 let of = |(time, beam): (usize, usize)| expected[(channel, time, beam)];
                 if powers {
                     let products = |time: usize| {
@@ -349,7 +349,12 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                     let parts = if entry.output == Output::Power { 1 } else { 2 };
                     for part in 0..parts {
                         let actual = element(&bytes, at * parts + part, entry.output);
-                        assert!((actual - sum[part]).abs() <= bound, "{what}: {actual}, not {}: {bound}", sum[part]);
+                        assert!(
+                            (actual - sum[part]).abs() <= bound,
+                            "{}: {actual}, not {}: {bound}",
+                            what(),
+                            sum[part]
+                        );
                     }
                     continue;
                 }
@@ -373,15 +378,18 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                             let limited = value.round_ties_even().clamp(-127.0, 127.0);
                             assert!(
                                 actual == limited || (near && (actual - value).abs() < 0.5 + 2.0 * bound),
-                                "{what}: {actual}, not {value}"
+                                "{}: {actual}, not {value}",
+                                what()
                             );
                             any |= value.abs() > 127.0;
                         }
                         Output::Float16 => {
                             let bound = bound + value.abs() * 2f64.powi(-11) + 2f64.powi(-25);
-                            assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}");
+                            assert!((actual - value).abs() <= bound, "{}: {actual}, not {value}", what());
                         }
-                        _ => assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}, bound {bound}"),
+                        _ => {
+                            assert!((actual - value).abs() <= bound, "{}: {actual}, not {value}, bound {bound}", what())
+                        }
                     }
                 }
                 counts[beam] += u64::from(any);
