@@ -5,6 +5,9 @@ use std::process::Command;
 
 use super::runner::Runner;
 
+/// Most bytes of a package that crates.io takes.
+const MOST_BYTES: u64 = 10 << 20;
+
 /// Packages the published crates and checks what each package holds, in a workspace of their own.
 ///
 /// They are unpacked beside each other and depend on each other, with the profile and the versions of this workspace,
@@ -27,6 +30,8 @@ pub(crate) fn run(runner: &Runner) -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut names = Vec::new();
     for package in entries(&packed)?.iter().filter(|path| path.extension().is_some_and(|ending| ending == "crate")) {
+        let bytes = std::fs::metadata(package).map_err(|error| format!("{}: {error}", package.display()))?.len();
+        check_size(&package.to_string_lossy(), bytes)?;
         let mut command = Command::new("tar");
         // Files are as old as this run, and not as those of every package: Cargo compares ages.
         command.args(["--extract", "--gzip", "--touch", "--file"]).arg(package).arg("--directory").arg(&folder);
@@ -53,6 +58,14 @@ pub(crate) fn run(runner: &Runner) -> Result<(), String> {
         let arguments = ["check", "--quiet", "--package", name, "--manifest-path", &manifest, "--target-dir", &target];
         runner.cargo(&arguments, &[])
     })
+}
+
+/// Whether crates.io takes a package.
+fn check_size(package: &str, bytes: u64) -> Result<(), String> {
+    if bytes > MOST_BYTES {
+        return Err(format!("{package}: {bytes} bytes, more than the {MOST_BYTES} that crates.io takes"));
+    }
+    Ok(())
 }
 
 /// The package of a folder `name-version`.
@@ -130,6 +143,12 @@ pub(crate) fn remove(path: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_that_are_too_large_are_named() {
+        assert_eq!(check_size("a.crate", MOST_BYTES), Ok(()));
+        assert!(check_size("a.crate", MOST_BYTES + 1).unwrap_err().starts_with("a.crate: 10485761 bytes"));
+    }
 
     #[test]
     fn packages_are_a_workspace_with_the_profile_of_theirs() {
