@@ -135,7 +135,7 @@ impl<const P: usize> Panels<P> {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => self.product(x86::Fused::checked(), left, out),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512Vnni => self.product(x86::Wide::checked(), left, out),
+            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => self.product(x86::Wide::checked(), left, out),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.product(Portable, left, out),
         }

@@ -8,8 +8,10 @@
 //!
 //! | kernel | inputs of a step | word of voltages | words of weights |
 //! |---|---|---|---|
-//! | plain, AVX2 | 1 | `re, im` of 16 bits | `re, -im` and `im, re` of 16 bits |
+//! | plain, AVX2, AVX-512 | 1 | `re, im` of 16 bits | `re, -im` and `im, re` of 16 bits |
 //! | AVX-512 VNNI | 2 | `re, im` of 8 bits, twice | `re, -im` and `im, re` of 8 bits, twice, each 128 too large |
+//!
+//! A *tile* is six times and one panel, with registers of 512 bits two panels.
 //!
 //! The instruction `vpdpbusd` takes unsigned bytes times signed ones, so VNNI's sums are too large by 128 times the sum
 //! of a time's voltages: they begin with minus that. Nothing overflows, whatever the voltages: a digit and a part are
@@ -43,15 +45,16 @@ const PANEL: usize = 8;
 /// Numbers of a panel's row.
 const LANES: usize = 2 * PANEL;
 
-/// Times of a tile.
+/// Times of a tile, and most panels.
 const GROUP: usize = 6;
+const PANELS: usize = 2;
 
 /// A row of a panel.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Words([u32; LANES]);
 
-/// Sums of a tile.
+/// Sums of a tile's times and one of its panels.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Tile([[i32; LANES]; GROUP]);
@@ -64,9 +67,11 @@ trait Kernel: Copy {
     const INPUTS: usize = 2 / size_of::<Self::Part>();
     /// What is added to each byte of weights.
     const OFFSET: u8 = 0;
+    /// Panels of a tile, at most [`PANELS`].
+    const PANELS: usize = 1;
 
-    /// Adds the products of a panel and of the words of six times to a tile.
-    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile);
+    /// Adds the products of the panels of a tile, or of one, and of the words of six times to its sums.
+    fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]);
 }
 
 /// Plain Rust.
@@ -76,7 +81,8 @@ struct Portable;
 impl Kernel for Portable {
     type Part = i16;
 
-    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+    fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], [tile, ..]: &mut [Tile; PANELS]) {
+        let Some(panel) = panels.first() else { return };
         let parts = |word: u32| -> [i32; 2] { bytemuck::cast::<_, [i16; 2]>(word).map(i32::from) };
         for (sums, row) in tile.0.iter_mut().zip(rows) {
             for (Words(weights), &voltage) in panel.iter().zip(row) {
@@ -142,6 +148,8 @@ impl Integers {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => self.pack_for::<x86::Avx2>(weights, largest),
             #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => self.pack_for::<x86::Avx512>(weights, largest),
+            #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.pack_for::<x86::Vnni>(weights, largest),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.pack_for::<Portable>(weights, largest),
@@ -188,6 +196,8 @@ impl Integers {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => self.multiply_by(x86::Avx2::checked(), voltages, presence),
             #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => self.multiply_by(x86::Avx512::checked(), voltages, presence),
+            #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.multiply_by(x86::Vnni::checked(), voltages, presence),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.multiply_by(Portable, voltages, presence),
@@ -208,15 +218,20 @@ impl Integers {
         if steps == 0 || times == 0 {
             return sums.fill(0);
         }
-        for (number, panel) in table.chunks_exact(steps).enumerate() {
+        for (number, of_tile) in table.chunks(steps * K::PANELS).enumerate() {
+            let mut panels: [&[Words]; PANELS] = [&[]; PANELS];
+            let present = of_tile.len() / steps;
+            panels.iter_mut().zip(of_tile.chunks_exact(steps)).for_each(|(to, panel)| *to = panel);
             for time in (0..times).step_by(GROUP) {
                 // Beyond the last time comes the last again, for nothing.
                 let at = |n: usize| (time + n).min(times - 1);
                 let words = |n: usize| &words[at(n) * steps..][..steps];
-                let mut tile = Tile([0, 1, 2, 3, 4, 5].map(|n| [starts[at(n)]; LANES]));
-                kernel.multiply(panel, [words(0), words(1), words(2), words(3), words(4), words(5)], &mut tile);
-                for (time, tile) in (time..times).zip(&tile.0) {
-                    sums[time * row + number * LANES..][..LANES].copy_from_slice(tile);
+                let mut tile = [Tile(std::array::from_fn(|n| [starts[at(n)]; LANES])); PANELS];
+                kernel.multiply(&panels[..present], std::array::from_fn(words), &mut tile);
+                for (panel, tile) in (number * K::PANELS..).zip(&tile[..present]) {
+                    for (time, tile) in (time..times).zip(&tile.0) {
+                        sums[time * row + panel * LANES..][..LANES].copy_from_slice(tile);
+                    }
                 }
             }
         }

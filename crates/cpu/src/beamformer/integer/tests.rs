@@ -13,10 +13,8 @@ use crate::beamformer::quantised::Work;
 type C8 = Complex<i8>;
 type C32 = Complex<f32>;
 
-const SETS: [InstructionSet; 3] = InstructionSet::ALL;
-
 fn sets() -> impl Iterator<Item = InstructionSet> {
-    SETS.into_iter().filter(|set| set.is_available())
+    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
 }
 
 fn noise(shape: [usize; 2], random: &mut Xoshiro256PlusPlus) -> Array2<C32> {
