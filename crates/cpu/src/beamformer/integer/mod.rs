@@ -3,8 +3,11 @@
 //! ```text
 //! left   [time][step]                              a word: the bytes of one or two inputs
 //! table  [digit][panel of 8 beams][step][16 words] for each beam the words of its real and of its imaginary part
-//! sums   [time][digit][panel][16 numbers]          re, im of each beam
+//! sums   [time][number][panel][16 numbers]         re, im of each beam, one number or two, high and low
 //! ```
+//!
+//! A sum has a number for each digit. But AVX2 and AVX-512 take weights of 16 bits whole, as one digit: of up to
+//! [`RUN`] inputs a number holds the sum, and of more, the sums of runs are added in two, high and low.
 //!
 //! | kernel | inputs of a step | word of voltages | words of weights |
 //! |---|---|---|---|
@@ -39,6 +42,12 @@ pub const MOST_INPUTS: usize = fringes_kernel_abi::tied_array::MOST_INPUTS as us
 
 const _: () = assert!(MOST_INPUTS * 2 * 128 * 128 < 1 << 31);
 
+/// Inputs whose sums of whole weights of 16 bits fit i32.
+const RUN: usize = 256;
+
+// Of all runs, the high numbers are the sums over 256, and one for each run.
+const _: () = assert!(RUN * 2 * 128 * 32_639 < 1 << 31 && (MOST_INPUTS + 1) * 32_639 < 1 << 31);
+
 /// Beams of a panel.
 const PANEL: usize = 8;
 
@@ -67,8 +76,15 @@ trait Kernel: Copy {
     const INPUTS: usize = 2 / size_of::<Self::Part>();
     /// What is added to each byte of weights.
     const OFFSET: u8 = 0;
+    /// Whether a part holds a weight of 16 bits.
+    const WHOLE: bool = false;
     /// Panels of a tile, at most [`PANELS`].
     const PANELS: usize = 1;
+
+    /// Digit `digit` of an integer; the integer itself if parts hold it.
+    fn part(bits: WeightBits, integer: i32, digit: usize) -> Self::Part {
+        bits.digit(integer, digit).into()
+    }
 
     /// Adds the products of the panels of a tile, or of one, and of the words of six times to its sums.
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]);
@@ -103,6 +119,9 @@ pub(super) struct Integers {
     bits: WeightBits,
     inputs: usize,
     beams: usize,
+    /// Digits of the weights of the table, and numbers of a sum.
+    digits: usize,
+    numbers: usize,
     table: Vec<Words>,
     /// What integers of each beam are multiplied by.
     scales: Vec<f32>,
@@ -121,6 +140,8 @@ impl Integers {
             bits,
             inputs: 0,
             beams: 0,
+            digits: 0,
+            numbers: 0,
             table: Vec::new(),
             scales: Vec::new(),
             rounded: Vec::new(),
@@ -159,8 +180,10 @@ impl Integers {
     fn pack_for<K: Kernel>(&mut self, weights: ArrayView2<'_, Complex<f32>>, largest: Option<&[f32]>) {
         let (beams, inputs) = weights.dim();
         assert!(inputs <= MOST_INPUTS, "sums of i32");
-        let (panels, steps, digits) = (beams.div_ceil(PANEL), inputs.div_ceil(K::INPUTS), self.bits.digits());
-        (self.inputs, self.beams) = (inputs, beams);
+        let digits = if K::WHOLE { 1 } else { self.bits.digits() };
+        let (panels, steps) = (beams.div_ceil(PANEL), inputs.div_ceil(K::INPUTS));
+        (self.inputs, self.beams, self.digits) = (inputs, beams, digits);
+        self.numbers = if K::WHOLE && inputs <= RUN { 1 } else { self.bits.digits() };
         self.scales.clear();
         self.table.clear();
         self.table.resize(digits * panels * steps, Words([0; LANES]));
@@ -169,7 +192,7 @@ impl Integers {
             self.scales.push(scale);
             for digit in 0..digits {
                 let rows = &mut self.table[(digit * panels + beam / PANEL) * steps..][..steps];
-                let of = |part: i32| K::Part::from(self.bits.digit(part, digit));
+                let of = |part: i32| K::part(self.bits, part, digit);
                 for (row, weights) in rows.iter_mut().zip(self.rounded.chunks(K::INPUTS)) {
                     // [beam][real or imaginary part of the product][input]
                     let pairs: &mut [[K::Part; 2]] = bytemuck::cast_slice_mut(&mut row.0);
@@ -211,6 +234,9 @@ impl Integers {
         presence: Option<ArrayView2<'_, bool>>,
     ) {
         let (steps, row) = (self.inputs.div_ceil(K::INPUTS), self.row());
+        // Of weights that are whole, the sums of a run at a time.
+        let run = if self.numbers > self.digits { RUN } else { steps };
+        let low = row / 2;
         self.load::<K, V>(voltages, presence, steps);
         let Self { table, words, starts, sums, .. } = self;
         let times = starts.len();
@@ -226,11 +252,21 @@ impl Integers {
                 // Beyond the last time comes the last again, for nothing.
                 let at = |n: usize| (time + n).min(times - 1);
                 let words = |n: usize| &words[at(n) * steps..][..steps];
-                let mut tile = [Tile(std::array::from_fn(|n| [starts[at(n)]; LANES])); PANELS];
-                kernel.multiply(&panels[..present], std::array::from_fn(words), &mut tile);
-                for (panel, tile) in (number * K::PANELS..).zip(&tile[..present]) {
-                    for (time, tile) in (time..times).zip(&tile.0) {
-                        sums[time * row + panel * LANES..][..LANES].copy_from_slice(tile);
+                let rows: [_; GROUP] = std::array::from_fn(words);
+                for from in (0..steps).step_by(run) {
+                    let depth = from..steps.min(from + run);
+                    let panels = panels.map(|panel| panel.get(depth.clone()).unwrap_or_default());
+                    let mut tile = [Tile(std::array::from_fn(|n| [starts[at(n)]; LANES])); PANELS];
+                    kernel.multiply(&panels[..present], rows.map(|row| &row[depth.clone()]), &mut tile);
+                    for (panel, tile) in (number * K::PANELS..).zip(&tile[..present]) {
+                        for (time, tile) in (time..times).zip(&tile.0) {
+                            let first = time * row + panel * LANES;
+                            if run == steps {
+                                sums[first..][..LANES].copy_from_slice(tile);
+                            } else {
+                                add_run(from == 0, tile, &mut sums[first..][..low + LANES]);
+                            }
+                        }
                     }
                 }
             }
@@ -263,7 +299,7 @@ impl Integers {
 
     /// Numbers of a time's sums.
     fn row(&self) -> usize {
-        self.beams.div_ceil(PANEL) * LANES * self.bits.digits()
+        self.beams.div_ceil(PANEL) * LANES * self.numbers
     }
 
     /// What integers of each beam are multiplied by.
@@ -271,15 +307,25 @@ impl Integers {
         &self.scales
     }
 
-    /// Sums of the times of the block in turn: digits of a number each, the high ones and, of two, the low ones.
+    /// Sums of the times of the block in turn: the numbers of each, the high ones and, of two, the low ones.
     pub(super) fn times(&self) -> impl Iterator<Item = (&[i32], Option<&[i32]>)> {
-        self.sums.chunks_exact(self.row().max(1)).map(|row| match self.bits {
-            WeightBits::Eight => (row, None),
-            WeightBits::Sixteen => {
-                let (high, low) = row.split_at(row.len() / 2);
-                (high, Some(low))
+        self.sums.chunks_exact(self.row().max(1)).map(|row| {
+            if self.numbers == 1 {
+                return (row, None);
             }
+            let (high, low) = row.split_at(row.len() / 2);
+            (high, Some(low))
         })
+    }
+}
+
+/// Adds the sums of a run to the high numbers, which `numbers` begins with, and the low ones, which it ends with; the
+/// first run's are written over what was there.
+fn add_run(first: bool, run: &[i32; LANES], numbers: &mut [i32]) {
+    let (high, low) = numbers.split_at_mut(numbers.len() - LANES);
+    for ((high, low), sum) in high.iter_mut().zip(low).zip(run) {
+        let before = if first { [0; 2] } else { [*high, *low] };
+        (*high, *low) = (before[0] + (sum >> 8), before[1] + (sum & 0xff));
     }
 }
 

@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_madd_epi16, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_store_si512,
 };
 
-use super::{GROUP, Kernel, PANELS, Tile, Words};
+use super::{GROUP, Kernel, PANELS, Tile, WeightBits, Words};
 use crate::correlator::InstructionSet;
 use crate::vnni::dot_bytes;
 
@@ -121,6 +121,11 @@ unsafe fn multiply_vnni(panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile)
 
 impl Kernel for Avx2 {
     type Part = i16;
+    const WHOLE: bool = true;
+
+    fn part(_bits: WeightBits, integer: i32, _digit: usize) -> i16 {
+        integer as i16
+    }
 
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], [tile, ..]: &mut [Tile; PANELS]) {
         let Some(panel) = panels.first() else { return };
@@ -134,7 +139,12 @@ impl Kernel for Avx2 {
 
 impl Kernel for Avx512 {
     type Part = i16;
+    const WHOLE: bool = true;
     const PANELS: usize = PANELS;
+
+    fn part(_bits: WeightBits, integer: i32, _digit: usize) -> i16 {
+        integer as i16
+    }
 
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]) {
         // SAFETY: a value of this type exists only where AVX-512 F and BW do.
