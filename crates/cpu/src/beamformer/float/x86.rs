@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_fmaddsub_ps, _mm512_load_ps, _mm512_permute_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_store_ps,
 };
 
-use super::{Kernel, Lanes, PANELS, ROWS, Tile};
+use super::{Kernel, Lanes, PANELS, Panels, ROWS, Tile};
 use crate::correlator::InstructionSet;
 
 /// A product and a sum rounded once. A value exists only where AVX2 and FMA do.
@@ -94,6 +94,23 @@ impl Kernel for Wide {
             }
         }
     }
+
+    fn product<const P: usize>(self, panels: &Panels<P>, left: &[[f32; P]], out: &mut [f32]) {
+        // SAFETY: a value of this type exists only where AVX-512 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            product_wide(self, panels, left, out);
+        }
+    }
+}
+
+/// [`Panels::product`] compiled for AVX-512: it moves rows of tiles in one register.
+///
+/// # Safety
+/// The machine must have AVX-512.
+#[target_feature(enable = "avx512f")]
+fn product_wide<const P: usize>(kernel: Wide, panels: &Panels<P>, left: &[[f32; P]], out: &mut [f32]) {
+    panels.product(kernel, left, out);
 }
 
 /// The products of six rows and `N` panels.

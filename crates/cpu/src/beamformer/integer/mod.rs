@@ -88,6 +88,11 @@ trait Kernel: Copy {
 
     /// Adds the products of the panels of a tile, or of one, and of the words of six times to its sums.
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]);
+
+    /// [`Integers::products`], compiled for the same instructions where what is around the tiles gains by that.
+    fn products(self, integers: &mut Integers, steps: usize) {
+        integers.products(self, steps);
+    }
 }
 
 /// Plain Rust.
@@ -233,17 +238,24 @@ impl Integers {
         voltages: ArrayView2<'_, V>,
         presence: Option<ArrayView2<'_, bool>>,
     ) {
-        let (steps, row) = (self.inputs.div_ceil(K::INPUTS), self.row());
+        let steps = self.inputs.div_ceil(K::INPUTS);
+        self.load::<K, V>(voltages, presence, steps);
+        self.sums.resize(self.starts.len() * self.row(), 0);
+        if steps == 0 || self.starts.is_empty() {
+            return self.sums.fill(0);
+        }
+        kernel.products(self, steps);
+    }
+
+    /// Forms the sums of words that are loaded.
+    #[inline(always)]
+    fn products<K: Kernel>(&mut self, kernel: K, steps: usize) {
+        let row = self.row();
         // Of weights that are whole, the sums of a run at a time.
         let run = if self.numbers > self.digits { RUN } else { steps };
         let low = row / 2;
-        self.load::<K, V>(voltages, presence, steps);
         let Self { table, words, starts, sums, .. } = self;
         let times = starts.len();
-        sums.resize(times * row, 0);
-        if steps == 0 || times == 0 {
-            return sums.fill(0);
-        }
         for (number, of_tile) in table.chunks(steps * K::PANELS).enumerate() {
             let mut panels: [&[Words]; PANELS] = [&[]; PANELS];
             let present = of_tile.len() / steps;

@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_madd_epi16, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_store_si512,
 };
 
-use super::{GROUP, Kernel, PANELS, Tile, WeightBits, Words};
+use super::{GROUP, Integers, Kernel, PANELS, Tile, WeightBits, Words};
 use crate::correlator::InstructionSet;
 use crate::vnni::dot_bytes;
 
@@ -146,6 +146,7 @@ impl Kernel for Avx512 {
         integer as i16
     }
 
+    #[inline(always)]
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]) {
         // SAFETY: a value of this type exists only where AVX-512 F and BW do.
         #[allow(unsafe_code)]
@@ -157,6 +158,23 @@ impl Kernel for Avx512 {
             }
         }
     }
+
+    fn products(self, integers: &mut Integers, steps: usize) {
+        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
+        #[allow(unsafe_code)]
+        unsafe {
+            products_avx512(self, integers, steps);
+        }
+    }
+}
+
+/// [`Integers::products`] compiled for AVX-512: it moves rows of tiles in one register.
+///
+/// # Safety
+/// The machine must have AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn products_avx512(kernel: Avx512, integers: &mut Integers, steps: usize) {
+    integers.products(kernel, steps);
 }
 
 impl Kernel for Vnni {
