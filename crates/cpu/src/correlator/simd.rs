@@ -10,8 +10,8 @@ pub enum InstructionSet {
     Avx2,
     /// AVX-512 (F, BW, DQ and VL) beside [`Self::Avx2`]: the same in registers of 512 bits.
     Avx512,
-    /// AVX-512 VNNI beside [`Self::Avx512`]: products of four 8-bit values (`vpdpbusd`) in registers of 256 bits; floats
-    /// as there.
+    /// AVX-512 VNNI beside [`Self::Avx512`]: products of four 8-bit values (`vpdpbusd`) in registers of 256 bits;
+    /// floats as there.
     Avx512Vnni,
 }
 

@@ -101,8 +101,8 @@ impl Kernel for Fused {
 #[repr(C, align(64))]
 struct Aligned([[f32; LANES]; 2]);
 
-/// Adds the products of all steps to the tiles of `N` groups, in the order of [`multiply`]: a register holds the sums of
-/// the real and of the imaginary parts of an input `b`.
+/// Adds the products of all steps to the tiles of `N` groups, in the order of [`multiply`]: a register holds the sums
+/// of the real and of the imaginary parts of an input `b`.
 ///
 /// # Safety
 /// The machine must have AVX-512 F and DQ.

@@ -1,4 +1,5 @@
-//! Integer inner loops: exact f32 in plain Rust, 16-bit pairs with AVX2 and AVX-512, 8-bit quadruples with AVX-512 VNNI.
+//! Integer inner loops: exact f32 in plain Rust, 16-bit pairs with AVX2 and AVX-512, 8-bit quadruples with AVX-512
+//! VNNI.
 //!
 //! | kernel | step | wide, first variant | wide, second variant | narrow |
 //! |---|---|---|---|---|
