@@ -8,29 +8,34 @@ pub enum InstructionSet {
     Portable,
     /// AVX2 and FMA (x86-64-v3): products of 16-bit pairs (`vpmaddwd`), fused f32.
     Avx2,
-    /// AVX-512 VNNI with 256-bit registers: products of four 8-bit values (`vpdpbusd`); floats of the correlator as
-    /// [`Self::Avx2`], of beams in registers of 512 bits.
+    /// AVX-512 (F, BW, DQ and VL) beside [`Self::Avx2`]: the same in registers of 512 bits.
+    Avx512,
+    /// AVX-512 VNNI beside [`Self::Avx512`]: products of four 8-bit values (`vpdpbusd`) in registers of 256 bits;
+    /// floats as there.
     Avx512Vnni,
 }
 
 impl InstructionSet {
     /// Every instruction set, slowest first.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512Vnni];
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Vnni];
 
     /// Whether this machine has it.
     pub fn is_available(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = || std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-            let vnni = || {
-                std::is_x86_feature_detected!("avx512f")
-                    && std::is_x86_feature_detected!("avx512vnni")
+            let avx512 = || {
+                avx2()
+                    && std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512bw")
+                    && std::is_x86_feature_detected!("avx512dq")
                     && std::is_x86_feature_detected!("avx512vl")
             };
             match self {
                 Self::Portable => true,
                 Self::Avx2 => avx2(),
-                Self::Avx512Vnni => avx2() && vnni(),
+                Self::Avx512 => avx512(),
+                Self::Avx512Vnni => avx512() && std::is_x86_feature_detected!("avx512vnni"),
             }
         }
         #[cfg(not(target_arch = "x86_64"))]

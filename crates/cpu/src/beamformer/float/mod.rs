@@ -51,6 +51,11 @@ trait Kernel: Copy {
 
     /// The products of the rows of a tile and of its panels, or of one.
     fn tile<const P: usize>(self, panels: &[&[Lanes]], rows: [&[[f32; P]]; ROWS], tile: &mut Tile);
+
+    /// [`Panels::product`], compiled for the same instructions where what is around the tiles gains by that.
+    fn product<const P: usize>(self, panels: &Panels<P>, left: &[[f32; P]], out: &mut [f32]) {
+        panels.product(self, left, out);
+    }
 }
 
 /// Plain Rust: products and sums each rounded, or where every processor has that as one instruction, fused.
@@ -131,17 +136,18 @@ impl<const P: usize> Panels<P> {
         }
         let (left, out) = (bytemuck::cast_slice(left), bytemuck::cast_slice_mut(out));
         match instructions {
-            InstructionSet::Portable => self.product(Portable, left, out),
+            InstructionSet::Portable => Portable.product(self, left, out),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => self.product(x86::Fused::checked(), left, out),
+            InstructionSet::Avx2 => x86::Fused::checked().product(self, left, out),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512Vnni => self.product(x86::Wide::checked(), left, out),
+            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => x86::Wide::checked().product(self, left, out),
             #[cfg(not(target_arch = "x86_64"))]
-            _ => self.product(Portable, left, out),
+            _ => Portable.product(self, left, out),
         }
     }
 
     /// Writes `[time][column]`, the parts of a number one after another.
+    #[inline(always)]
     fn product<K: Kernel>(&self, kernel: K, left: &[[f32; P]], out: &mut [f32]) {
         let (inputs, width, [rows, panels]) = (self.inputs, self.columns * P, K::TILE);
         let (times, mut tile) = (out.len() / width, NO_TILE);

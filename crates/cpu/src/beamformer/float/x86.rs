@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_fmaddsub_ps, _mm512_load_ps, _mm512_permute_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_store_ps,
 };
 
-use super::{Kernel, Lanes, PANELS, ROWS, Tile};
+use super::{Kernel, Lanes, PANELS, Panels, ROWS, Tile};
 use crate::correlator::InstructionSet;
 
 /// A product and a sum rounded once. A value exists only where AVX2 and FMA do.
@@ -74,7 +74,7 @@ pub(super) struct Wide(());
 
 impl Wide {
     pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx512Vnni.is_available());
+        assert!(InstructionSet::Avx512.is_available());
         Self(())
     }
 }
@@ -94,6 +94,23 @@ impl Kernel for Wide {
             }
         }
     }
+
+    fn product<const P: usize>(self, panels: &Panels<P>, left: &[[f32; P]], out: &mut [f32]) {
+        // SAFETY: a value of this type exists only where AVX-512 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            product_wide(self, panels, left, out);
+        }
+    }
+}
+
+/// [`Panels::product`] compiled for AVX-512: it moves rows of tiles in one register.
+///
+/// # Safety
+/// The machine must have AVX-512.
+#[target_feature(enable = "avx512f")]
+fn product_wide<const P: usize>(kernel: Wide, panels: &Panels<P>, left: &[[f32; P]], out: &mut [f32]) {
+    panels.product(kernel, left, out);
 }
 
 /// The products of six rows and `N` panels.
@@ -103,14 +120,15 @@ impl Kernel for Wide {
 #[target_feature(enable = "avx512f")]
 fn six<const P: usize, const N: usize>(panels: [&[Lanes]; N], rows: [&[[f32; P]]; ROWS], tile: &mut Tile) {
     let mut sums = [[[_mm512_setzero_ps(); P]; ROWS]; N];
-    let depth = panels[0].len();
-    let (panels, rows) = (panels.map(|panel| &panel[..depth]), rows.map(|row| &row[..depth]));
-    for input in 0..depth {
-        // SAFETY: lanes are 16 numbers.
+    let [a, b, c, d, e, f] = rows;
+    // Of one panel, the first is the last. Iterators in step with each other need no checks of bounds.
+    let panels = panels[0].iter().zip(panels[N - 1]);
+    for (((((((first, last), a), b), c), d), e), f) in panels.zip(a).zip(b).zip(c).zip(d).zip(e).zip(f) {
+        // SAFETY: lanes are 16 numbers, and aligned.
         #[allow(unsafe_code)]
-        let weights = panels.map(|panel| unsafe { _mm512_load_ps(panel[input].0.as_ptr()) });
-        for (row, numbers) in rows.iter().enumerate() {
-            for (part, &number) in numbers[input].iter().enumerate() {
+        let weights = unsafe { [_mm512_load_ps(first.0.as_ptr()), _mm512_load_ps(last.0.as_ptr())] };
+        for (row, numbers) in [a, b, c, d, e, f].into_iter().enumerate() {
+            for (part, &number) in numbers.iter().enumerate() {
                 let number = _mm512_set1_ps(number);
                 for (sums, weights) in sums.iter_mut().zip(weights) {
                     sums[row][part] = _mm512_fmadd_ps(weights, number, sums[row][part]);

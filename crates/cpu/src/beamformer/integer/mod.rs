@@ -3,13 +3,18 @@
 //! ```text
 //! left   [time][step]                              a word: the bytes of one or two inputs
 //! table  [digit][panel of 8 beams][step][16 words] for each beam the words of its real and of its imaginary part
-//! sums   [time][digit][panel][16 numbers]          re, im of each beam
+//! sums   [time][number][panel][16 numbers]         re, im of each beam, one number or two, high and low
 //! ```
+//!
+//! A sum has a number for each digit. But AVX2 and AVX-512 take weights of 16 bits whole, as one digit: of up to
+//! [`RUN`] inputs a number holds the sum, and of more, the sums of runs are added in two, high and low.
 //!
 //! | kernel | inputs of a step | word of voltages | words of weights |
 //! |---|---|---|---|
-//! | plain, AVX2 | 1 | `re, im` of 16 bits | `re, -im` and `im, re` of 16 bits |
+//! | plain, AVX2, AVX-512 | 1 | `re, im` of 16 bits | `re, -im` and `im, re` of 16 bits |
 //! | AVX-512 VNNI | 2 | `re, im` of 8 bits, twice | `re, -im` and `im, re` of 8 bits, twice, each 128 too large |
+//!
+//! A *tile* is six times and one panel, with registers of 512 bits two panels.
 //!
 //! The instruction `vpdpbusd` takes unsigned bytes times signed ones, so VNNI's sums are too large by 128 times the sum
 //! of a time's voltages: they begin with minus that. Nothing overflows, whatever the voltages: a digit and a part are
@@ -37,21 +42,28 @@ pub const MOST_INPUTS: usize = fringes_kernel_abi::tied_array::MOST_INPUTS as us
 
 const _: () = assert!(MOST_INPUTS * 2 * 128 * 128 < 1 << 31);
 
+/// Inputs whose sums of whole weights of 16 bits fit i32.
+const RUN: usize = 256;
+
+// Of all runs, the high numbers are the sums over 256, and one for each run.
+const _: () = assert!(RUN * 2 * 128 * 32_639 < 1 << 31 && (MOST_INPUTS + 1) * 32_639 < 1 << 31);
+
 /// Beams of a panel.
 const PANEL: usize = 8;
 
 /// Numbers of a panel's row.
 const LANES: usize = 2 * PANEL;
 
-/// Times of a tile.
+/// Times of a tile, and most panels.
 const GROUP: usize = 6;
+const PANELS: usize = 2;
 
 /// A row of a panel.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Words([u32; LANES]);
 
-/// Sums of a tile.
+/// Sums of a tile's times and one of its panels.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Tile([[i32; LANES]; GROUP]);
@@ -64,9 +76,23 @@ trait Kernel: Copy {
     const INPUTS: usize = 2 / size_of::<Self::Part>();
     /// What is added to each byte of weights.
     const OFFSET: u8 = 0;
+    /// Whether a part holds a weight of 16 bits.
+    const WHOLE: bool = false;
+    /// Panels of a tile, at most [`PANELS`].
+    const PANELS: usize = 1;
 
-    /// Adds the products of a panel and of the words of six times to a tile.
-    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile);
+    /// Digit `digit` of an integer; the integer itself if parts hold it.
+    fn part(bits: WeightBits, integer: i32, digit: usize) -> Self::Part {
+        bits.digit(integer, digit).into()
+    }
+
+    /// Adds the products of the panels of a tile, or of one, and of the words of six times to its sums.
+    fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]);
+
+    /// [`Integers::products`], compiled for the same instructions where what is around the tiles gains by that.
+    fn products(self, integers: &mut Integers, steps: usize) {
+        integers.products(self, steps);
+    }
 }
 
 /// Plain Rust.
@@ -76,7 +102,8 @@ struct Portable;
 impl Kernel for Portable {
     type Part = i16;
 
-    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+    fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], [tile, ..]: &mut [Tile; PANELS]) {
+        let Some(panel) = panels.first() else { return };
         let parts = |word: u32| -> [i32; 2] { bytemuck::cast::<_, [i16; 2]>(word).map(i32::from) };
         for (sums, row) in tile.0.iter_mut().zip(rows) {
             for (Words(weights), &voltage) in panel.iter().zip(row) {
@@ -97,6 +124,9 @@ pub(super) struct Integers {
     bits: WeightBits,
     inputs: usize,
     beams: usize,
+    /// Digits of the weights of the table, and numbers of a sum.
+    digits: usize,
+    numbers: usize,
     table: Vec<Words>,
     /// What integers of each beam are multiplied by.
     scales: Vec<f32>,
@@ -115,6 +145,8 @@ impl Integers {
             bits,
             inputs: 0,
             beams: 0,
+            digits: 0,
+            numbers: 0,
             table: Vec::new(),
             scales: Vec::new(),
             rounded: Vec::new(),
@@ -142,6 +174,8 @@ impl Integers {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => self.pack_for::<x86::Avx2>(weights, largest),
             #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => self.pack_for::<x86::Avx512>(weights, largest),
+            #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.pack_for::<x86::Vnni>(weights, largest),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.pack_for::<Portable>(weights, largest),
@@ -151,8 +185,10 @@ impl Integers {
     fn pack_for<K: Kernel>(&mut self, weights: ArrayView2<'_, Complex<f32>>, largest: Option<&[f32]>) {
         let (beams, inputs) = weights.dim();
         assert!(inputs <= MOST_INPUTS, "sums of i32");
-        let (panels, steps, digits) = (beams.div_ceil(PANEL), inputs.div_ceil(K::INPUTS), self.bits.digits());
-        (self.inputs, self.beams) = (inputs, beams);
+        let digits = if K::WHOLE { 1 } else { self.bits.digits() };
+        let (panels, steps) = (beams.div_ceil(PANEL), inputs.div_ceil(K::INPUTS));
+        (self.inputs, self.beams, self.digits) = (inputs, beams, digits);
+        self.numbers = if K::WHOLE && inputs <= RUN { 1 } else { self.bits.digits() };
         self.scales.clear();
         self.table.clear();
         self.table.resize(digits * panels * steps, Words([0; LANES]));
@@ -161,7 +197,7 @@ impl Integers {
             self.scales.push(scale);
             for digit in 0..digits {
                 let rows = &mut self.table[(digit * panels + beam / PANEL) * steps..][..steps];
-                let of = |part: i32| K::Part::from(self.bits.digit(part, digit));
+                let of = |part: i32| K::part(self.bits, part, digit);
                 for (row, weights) in rows.iter_mut().zip(self.rounded.chunks(K::INPUTS)) {
                     // [beam][real or imaginary part of the product][input]
                     let pairs: &mut [[K::Part; 2]] = bytemuck::cast_slice_mut(&mut row.0);
@@ -188,6 +224,8 @@ impl Integers {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => self.multiply_by(x86::Avx2::checked(), voltages, presence),
             #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => self.multiply_by(x86::Avx512::checked(), voltages, presence),
+            #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.multiply_by(x86::Vnni::checked(), voltages, presence),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.multiply_by(Portable, voltages, presence),
@@ -200,23 +238,48 @@ impl Integers {
         voltages: ArrayView2<'_, V>,
         presence: Option<ArrayView2<'_, bool>>,
     ) {
-        let (steps, row) = (self.inputs.div_ceil(K::INPUTS), self.row());
+        let steps = self.inputs.div_ceil(K::INPUTS);
         self.load::<K, V>(voltages, presence, steps);
+        self.sums.resize(self.starts.len() * self.row(), 0);
+        if steps == 0 || self.starts.is_empty() {
+            return self.sums.fill(0);
+        }
+        kernel.products(self, steps);
+    }
+
+    /// Forms the sums of words that are loaded.
+    #[inline(always)]
+    fn products<K: Kernel>(&mut self, kernel: K, steps: usize) {
+        let row = self.row();
+        // Of weights that are whole, the sums of a run at a time.
+        let run = if self.numbers > self.digits { RUN } else { steps };
+        let low = row / 2;
         let Self { table, words, starts, sums, .. } = self;
         let times = starts.len();
-        sums.resize(times * row, 0);
-        if steps == 0 || times == 0 {
-            return sums.fill(0);
-        }
-        for (number, panel) in table.chunks_exact(steps).enumerate() {
+        for (number, of_tile) in table.chunks(steps * K::PANELS).enumerate() {
+            let mut panels: [&[Words]; PANELS] = [&[]; PANELS];
+            let present = of_tile.len() / steps;
+            panels.iter_mut().zip(of_tile.chunks_exact(steps)).for_each(|(to, panel)| *to = panel);
             for time in (0..times).step_by(GROUP) {
                 // Beyond the last time comes the last again, for nothing.
                 let at = |n: usize| (time + n).min(times - 1);
                 let words = |n: usize| &words[at(n) * steps..][..steps];
-                let mut tile = Tile([0, 1, 2, 3, 4, 5].map(|n| [starts[at(n)]; LANES]));
-                kernel.multiply(panel, [words(0), words(1), words(2), words(3), words(4), words(5)], &mut tile);
-                for (time, tile) in (time..times).zip(&tile.0) {
-                    sums[time * row + number * LANES..][..LANES].copy_from_slice(tile);
+                let rows: [_; GROUP] = std::array::from_fn(words);
+                for from in (0..steps).step_by(run) {
+                    let depth = from..steps.min(from + run);
+                    let panels = panels.map(|panel| panel.get(depth.clone()).unwrap_or_default());
+                    let mut tile = [Tile(std::array::from_fn(|n| [starts[at(n)]; LANES])); PANELS];
+                    kernel.multiply(&panels[..present], rows.map(|row| &row[depth.clone()]), &mut tile);
+                    for (panel, tile) in (number * K::PANELS..).zip(&tile[..present]) {
+                        for (time, tile) in (time..times).zip(&tile.0) {
+                            let first = time * row + panel * LANES;
+                            if run == steps {
+                                sums[first..][..LANES].copy_from_slice(tile);
+                            } else {
+                                add_run(from == 0, tile, &mut sums[first..][..low + LANES]);
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -248,7 +311,7 @@ impl Integers {
 
     /// Numbers of a time's sums.
     fn row(&self) -> usize {
-        self.beams.div_ceil(PANEL) * LANES * self.bits.digits()
+        self.beams.div_ceil(PANEL) * LANES * self.numbers
     }
 
     /// What integers of each beam are multiplied by.
@@ -256,15 +319,25 @@ impl Integers {
         &self.scales
     }
 
-    /// Sums of the times of the block in turn: digits of a number each, the high ones and, of two, the low ones.
+    /// Sums of the times of the block in turn: the numbers of each, the high ones and, of two, the low ones.
     pub(super) fn times(&self) -> impl Iterator<Item = (&[i32], Option<&[i32]>)> {
-        self.sums.chunks_exact(self.row().max(1)).map(|row| match self.bits {
-            WeightBits::Eight => (row, None),
-            WeightBits::Sixteen => {
-                let (high, low) = row.split_at(row.len() / 2);
-                (high, Some(low))
+        self.sums.chunks_exact(self.row().max(1)).map(|row| {
+            if self.numbers == 1 {
+                return (row, None);
             }
+            let (high, low) = row.split_at(row.len() / 2);
+            (high, Some(low))
         })
+    }
+}
+
+/// Adds the sums of a run to the high numbers, which `numbers` begins with, and the low ones, which it ends with; the
+/// first run's are written over what was there.
+fn add_run(first: bool, run: &[i32; LANES], numbers: &mut [i32]) {
+    let (high, low) = numbers.split_at_mut(numbers.len() - LANES);
+    for ((high, low), sum) in high.iter_mut().zip(low).zip(run) {
+        let before = if first { [0; 2] } else { [*high, *low] };
+        (*high, *low) = (before[0] + (sum >> 8), before[1] + (sum & 0xff));
     }
 }
 

@@ -13,10 +13,8 @@ use crate::beamformer::quantised::Work;
 type C8 = Complex<i8>;
 type C32 = Complex<f32>;
 
-const SETS: [InstructionSet; 3] = InstructionSet::ALL;
-
 fn sets() -> impl Iterator<Item = InstructionSet> {
-    SETS.into_iter().filter(|set| set.is_available())
+    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
 }
 
 fn noise(shape: [usize; 2], random: &mut Xoshiro256PlusPlus) -> Array2<C32> {
@@ -132,6 +130,28 @@ fn the_largest_sums_do_not_overflow() {
         assert_eq!(expected[(0, 0)][1], 0);
         for set in sets() {
             assert_eq!(sums(set, bits, &voltages, &present, &weights), expected, "{set:?} {bits:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_several_runs_are_exact() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    for inputs in [RUN - 1, RUN, RUN + 1, 2 * RUN, 2 * RUN + 88] {
+        // Three panels and seven times: whole tiles, and parts of some.
+        let mut weights = noise([19, inputs], &mut random);
+        let mut voltages = Array2::from_shape_simple_fn((7, inputs), || C8::new(random.random(), random.random()));
+        // The sums of greatest magnitude, of both signs.
+        weights.row_mut(0).fill(C32::new(1.0, -1.0));
+        voltages.row_mut(0).fill(C8::new(-128, -128));
+        weights.row_mut(9).fill(C32::new(-1.0, 1.0));
+        let mut present = Array2::from_shape_simple_fn((7, inputs), || random.random_bool(0.9));
+        present.row_mut(0).fill(true);
+        for bits in [WeightBits::Eight, WeightBits::Sixteen] {
+            let expected = exact(&voltages, &present, &weights, bits);
+            for set in sets() {
+                assert_eq!(sums(set, bits, &voltages, &present, &weights), expected, "{set:?} {bits:?} {inputs}");
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Integer inner loops: exact f32 in plain Rust, 16-bit pairs with AVX2, 8-bit quadruples with AVX-512 VNNI.
+//! Integer inner loops: exact f32 in plain Rust, 16-bit pairs with AVX2 and AVX-512, 8-bit quadruples with AVX-512
+//! VNNI.
 //!
 //! | kernel | step | wide, first variant | wide, second variant | narrow |
 //! |---|---|---|---|---|
@@ -26,6 +27,8 @@ pub(super) fn run<V: VoltageSample>(instructions: InstructionSet, task: &Task<'_
         InstructionSet::Portable => engine::run(Portable, task, totals),
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => engine::run(Avx2::checked(), task, totals),
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512 => engine::run(Avx512::checked(), task, totals),
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx512Vnni => engine::run(Vnni::checked(), task, totals),
         #[cfg(not(target_arch = "x86_64"))]
@@ -100,4 +103,4 @@ impl Kernel for Portable {
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
-use x86::{Avx2, Vnni};
+use x86::{Avx2, Avx512, Vnni};

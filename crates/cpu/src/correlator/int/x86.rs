@@ -1,6 +1,9 @@
 //! Integer inner loops for x86-64. The values of the token types prove that the machine has the instructions.
 
-use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32};
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32, _mm512_add_epi32, _mm512_load_si512,
+    _mm512_madd_epi16, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_store_si512,
+};
 
 use fringes_types::VoltageSample;
 use ndarray::ArrayView1;
@@ -16,6 +19,10 @@ use crate::vnni::dot_bytes;
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
+/// As [`Avx2`], in registers of 512 bits. A value exists only where AVX2 and AVX-512 F and BW do.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512(());
+
 /// 8-bit quadruples with `vpdpbusd`. A value exists only where AVX2 and AVX-512 VNNI with 256-bit registers do.
 #[derive(Clone, Copy)]
 pub(super) struct Vnni(());
@@ -23,6 +30,13 @@ pub(super) struct Vnni(());
 impl Avx2 {
     pub(super) fn checked() -> Self {
         assert!(InstructionSet::Avx2.is_available());
+        Self(())
+    }
+}
+
+impl Avx512 {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx512.is_available());
         Self(())
     }
 }
@@ -57,6 +71,45 @@ macro_rules! tile_loop {
 #[target_feature(enable = "avx2")]
 fn multiply_avx2(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
     tile_loop!(wide, narrow, tile, |sums, x, y| _mm256_add_epi32(sums, _mm256_madd_epi16(x, y)));
+}
+
+/// Adds the products of all steps to the tiles of `N` groups.
+///
+/// # Safety
+/// The machine must have AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn multiply_avx512<const N: usize>(wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; N], tiles: &mut [Tile<i32>; N]) {
+    let mut sums = [[_mm512_setzero_si512(); GROUP]; N];
+    for (sums, tile) in sums.iter_mut().zip(&*tiles) {
+        for (sums, from) in sums.iter_mut().zip(&tile.0) {
+            // SAFETY: the sums of an input `b` are 16 numbers, and aligned as a tile is.
+            #[allow(unsafe_code)]
+            unsafe {
+                *sums = _mm512_load_si512(from.as_ptr().cast());
+            }
+        }
+    }
+    // Of one group, the first is the last. Iterators in step with each other need no checks of bounds.
+    for ((wide, first), last) in wide.iter().zip(narrow[0]).zip(narrow[N - 1]) {
+        // SAFETY: a step of a panel is 16 words, and aligned.
+        #[allow(unsafe_code)]
+        let wide = unsafe { _mm512_load_si512(wide.0.as_ptr().cast()) };
+        for (sums, narrow) in sums.iter_mut().zip([first, last]) {
+            for (sums, &narrow) in sums.iter_mut().zip(narrow) {
+                let narrow = _mm512_set1_epi32(narrow as i32);
+                *sums = _mm512_add_epi32(*sums, _mm512_madd_epi16(wide, narrow));
+            }
+        }
+    }
+    for (sums, tile) in sums.iter().zip(tiles) {
+        for (&sums, to) in sums.iter().zip(&mut tile.0) {
+            // SAFETY: as above.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm512_store_si512(to.as_mut_ptr().cast(), sums);
+            }
+        }
+    }
 }
 
 /// Packs a step of rows as pairs of 16 bits.
@@ -110,6 +163,54 @@ impl Kernel for Avx2 {
         #[allow(unsafe_code)]
         unsafe {
             multiply_avx2(wide, narrow, tile);
+        }
+    }
+
+    fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
+        add(total, re, im, bias);
+    }
+}
+
+impl Kernel for Avx512 {
+    type Voltage = C8;
+    type Lane = u32;
+    type Narrow = u32;
+    type Sum = i32;
+    type Total = i64;
+    const TIMES: usize = 1;
+
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C8]) {
+        load(from, to);
+    }
+
+    fn pack(
+        self,
+        rows: &Rows<C8>,
+        position: Position,
+        wide: &mut [Wide<u32>],
+        narrow: &mut [Narrow<u32>],
+        _bias: &mut [[i32; 2]],
+    ) {
+        // SAFETY: a value of this type exists only where AVX2 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            pack_avx2(rows, position, wide, narrow);
+        }
+    }
+
+    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
+        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_avx512(wide, [narrow], std::array::from_mut(tile));
+        }
+    }
+
+    fn multiply_two(self, wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; 2], tiles: &mut [Tile<i32>; 2]) {
+        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_avx512(wide, narrow, tiles);
         }
     }
 

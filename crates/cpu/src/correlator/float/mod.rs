@@ -3,6 +3,9 @@
 //! The wide side holds the real and the imaginary part of eight inputs `a` in a register each; the sums are
 //! `re += re_a re_b + im_a im_b` and `im += im_a re_b - re_a im_b`.
 
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
 use fringes_types::{SampleFormat, VoltageSample};
 use half::f16;
 use ndarray::ArrayView1;
@@ -17,11 +20,12 @@ type C32 = Complex<f32>;
 /// Adds the products of a float task to `totals [channel][baseline]`.
 pub(super) fn run<V: VoltageSample>(instructions: InstructionSet, task: &Task<'_, V>, totals: &mut [Complex<f64>]) {
     match instructions {
+        InstructionSet::Portable => engine::run(Portable, task, totals),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 | InstructionSet::Avx512Vnni => {
-            assert!(InstructionSet::Avx2.is_available());
-            engine::run(Fused(()), task, totals);
-        }
+        InstructionSet::Avx2 => engine::run(x86::Fused::checked(), task, totals),
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512 | InstructionSet::Avx512Vnni => engine::run(x86::FusedWide::checked(), task, totals),
+        #[cfg(not(target_arch = "x86_64"))]
         _ => engine::run(Portable, task, totals),
     }
 }
@@ -116,72 +120,6 @@ impl Kernel for Portable {
 
     fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
         multiply::<false, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
-    }
-
-    fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
-        *total += Complex::new(re, im);
-    }
-}
-
-/// The same with AVX2 and FMA: a product and a sum rounded once. A value exists only where both do.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy)]
-struct Fused(());
-
-/// [`pack`] compiled for AVX2 with fused multiply-add.
-///
-/// # Safety
-/// The machine must have AVX2 and FMA.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn pack_fused(rows: &Rows<C32>, position: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
-    pack(rows, position, wide, narrow);
-}
-
-/// [`multiply`] compiled for AVX2 with fused multiply-add.
-///
-/// # Safety
-/// The machine must have AVX2 and FMA.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn multiply_fused(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-    multiply::<true, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Kernel for Fused {
-    type Voltage = C32;
-    type Lane = f32;
-    type Narrow = [f32; 2];
-    type Sum = f64;
-    type Total = f64;
-    const TIMES: usize = 1;
-
-    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
-        load(from, to);
-    }
-
-    fn pack(
-        self,
-        rows: &Rows<C32>,
-        position: Position,
-        wide: &mut [Wide<f32>],
-        narrow: &mut [Narrow<[f32; 2]>],
-        _bias: &mut [[i32; 2]],
-    ) {
-        // SAFETY: a value of this type exists only where AVX2 and FMA do.
-        #[allow(unsafe_code)]
-        unsafe {
-            pack_fused(rows, position, wide, narrow);
-        }
-    }
-
-    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-        // SAFETY: a value of this type exists only where AVX2 and FMA do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_fused(wide, narrow, tile);
-        }
     }
 
     fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
