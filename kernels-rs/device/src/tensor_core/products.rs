@@ -219,8 +219,8 @@ pub fn products(
     accumulator: Accumulator,
     a: &[u32],
     b: &[u32],
-    c: &Elements,
-) -> Elements {
+    c: &[u32; ROWS * COLUMNS],
+) -> [u32; ROWS * COLUMNS] {
     let terms = if factor == Factor::TF32 { architecture.tf32_terms } else { architecture.half_terms };
     let (k, kept) = (a.len() / ROWS, 23 + architecture.extra_bits);
     let mut d = *c;
