@@ -7,15 +7,15 @@
 ///
 /// On the host it is a loop, as compilers take minutes for what kernels of many registers are else: a block has no
 /// `break` or `continue` of a loop around it.
+#[cfg(not(target_arch = "nvptx64"))]
+#[macro_export]
+macro_rules! unroll {
+    ($i:ident in $($n:literal)* $body:block) => { for $i in [$($n as usize),*] $body };
+}
+
+/// Repeats a block with a variable that is a constant in each copy.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! unroll {
     ($i:ident in $($n:literal)* $body:block) => { $( { let $i: usize = $n; $body } )* };
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! unroll {
-    ($i:ident in $($n:literal)* $body:block) => { for $i in [$($n as usize),*] $body };
 }
