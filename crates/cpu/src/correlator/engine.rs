@@ -62,18 +62,13 @@ pub(super) trait Kernel: Copy + Send + Sync {
         bias: &mut [[i32; 2]],
     );
 
-    /// Adds the products of all steps to a tile.
-    fn multiply(self, wide: &[Wide<Self::Lane>], narrow: &[Narrow<Self::Narrow>], tile: &mut Tile<Self::Sum>);
-
-    /// Adds the products of all steps to the tiles of two groups, each as [`Kernel::multiply`] does.
-    fn multiply_two(
+    /// Adds the products of all steps to the tiles of one group or two.
+    fn multiply<const N: usize>(
         self,
         wide: &[Wide<Self::Lane>],
-        narrow: [&[Narrow<Self::Narrow>]; 2],
-        tiles: &mut [Tile<Self::Sum>; 2],
-    ) {
-        tiles.iter_mut().zip(narrow).for_each(|(tile, narrow)| self.multiply(wide, narrow, tile));
-    }
+        narrow: [&[Narrow<Self::Narrow>]; N],
+        tiles: &mut [Tile<Self::Sum>; N],
+    );
 
     /// Adds a sum of a segment to the total.
     fn add(total: &mut Complex<Self::Total>, re: Self::Sum, im: Self::Sum, bias: [i32; 2]);
@@ -193,10 +188,10 @@ impl<K: Kernel> Job<K> {
                 let (pairs, last) = tiles.as_chunks_mut::<2>();
                 let (of_pairs, of_last) = narrow.split_at(2 * pairs.len() * steps);
                 for (tiles, narrow) in pairs.iter_mut().zip(of_pairs.chunks_exact(2 * steps)) {
-                    kernel.multiply_two(wide, narrow.split_at(steps).into(), tiles);
+                    kernel.multiply(wide, narrow.split_at(steps).into(), tiles);
                 }
                 if let [tile] = last {
-                    kernel.multiply(wide, &of_last[..steps], tile);
+                    kernel.multiply(wide, [&of_last[..steps]], std::array::from_mut(tile));
                 }
             };
             if split.parallel == Parallel::Panels {

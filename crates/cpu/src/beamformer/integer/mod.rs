@@ -172,9 +172,9 @@ impl Integers {
         match self.instructions {
             InstructionSet::Portable => self.pack_for::<Portable>(weights, largest),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => self.pack_for::<x86::Avx2>(weights, largest),
+            InstructionSet::Avx2 => self.pack_for::<x86::Pairs<false>>(weights, largest),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => self.pack_for::<x86::Avx512>(weights, largest),
+            InstructionSet::Avx512 => self.pack_for::<x86::Pairs<true>>(weights, largest),
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.pack_for::<x86::Vnni>(weights, largest),
             #[cfg(not(target_arch = "x86_64"))]
@@ -222,9 +222,9 @@ impl Integers {
         match self.instructions {
             InstructionSet::Portable => self.multiply_by(Portable, voltages, presence),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => self.multiply_by(x86::Avx2::checked(), voltages, presence),
+            InstructionSet::Avx2 => self.multiply_by(x86::Pairs::<false>::checked(), voltages, presence),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => self.multiply_by(x86::Avx512::checked(), voltages, presence),
+            InstructionSet::Avx512 => self.multiply_by(x86::Pairs::<true>::checked(), voltages, presence),
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512Vnni => self.multiply_by(x86::Vnni::checked(), voltages, presence),
             #[cfg(not(target_arch = "x86_64"))]

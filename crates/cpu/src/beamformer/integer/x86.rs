@@ -9,28 +9,19 @@ use super::{GROUP, Integers, Kernel, PANELS, Tile, WeightBits, Words};
 use crate::correlator::InstructionSet;
 use crate::vnni::dot_bytes;
 
-/// 16-bit pairs with `vpmaddwd`. A value exists only where AVX2 does.
+/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where AVX2
+/// does, and of wide ones AVX-512 F and BW.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx2(());
-
-/// As [`Avx2`], in registers of 512 bits. A value exists only where AVX-512 F and BW do.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Avx512(());
+pub(super) struct Pairs<const WIDE: bool>(());
 
 /// 8-bit quadruples with `vpdpbusd`. A value exists only where AVX2 and AVX-512 VNNI with 256-bit registers do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vnni(());
 
-impl Avx2 {
+impl<const WIDE: bool> Pairs<WIDE> {
     pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx2.is_available());
-        Self(())
-    }
-}
-
-impl Avx512 {
-    pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx512.is_available());
+        let set = if WIDE { InstructionSet::Avx512 } else { InstructionSet::Avx2 };
+        assert!(set.is_available());
         Self(())
     }
 }
@@ -119,28 +110,10 @@ unsafe fn multiply_vnni(panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile)
     });
 }
 
-impl Kernel for Avx2 {
+impl<const WIDE: bool> Kernel for Pairs<WIDE> {
     type Part = i16;
     const WHOLE: bool = true;
-
-    fn part(_bits: WeightBits, integer: i32, _digit: usize) -> i16 {
-        integer as i16
-    }
-
-    fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], [tile, ..]: &mut [Tile; PANELS]) {
-        let Some(panel) = panels.first() else { return };
-        // SAFETY: a value of this type exists only where AVX2 does.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_avx2(panel, rows, tile);
-        }
-    }
-}
-
-impl Kernel for Avx512 {
-    type Part = i16;
-    const WHOLE: bool = true;
-    const PANELS: usize = PANELS;
+    const PANELS: usize = if WIDE { PANELS } else { 1 };
 
     fn part(_bits: WeightBits, integer: i32, _digit: usize) -> i16 {
         integer as i16
@@ -148,22 +121,27 @@ impl Kernel for Avx512 {
 
     #[inline(always)]
     fn multiply(self, panels: &[&[Words]], rows: [&[u32]; GROUP], tile: &mut [Tile; PANELS]) {
-        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
+        // SAFETY: a value of this type exists only where AVX2 does, and if it is wide AVX-512 F and BW.
         #[allow(unsafe_code)]
         unsafe {
             match *panels {
-                [first] => multiply_avx512([first], rows, tile),
-                [first, second] => multiply_avx512([first, second], rows, tile),
-                _ => {}
+                [first] if WIDE => multiply_avx512([first], rows, tile),
+                [first, second] if WIDE => multiply_avx512([first, second], rows, tile),
+                [panel, ..] => multiply_avx2(panel, rows, &mut tile[0]),
+                [] => {}
             }
         }
     }
 
     fn products(self, integers: &mut Integers, steps: usize) {
-        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
-        #[allow(unsafe_code)]
-        unsafe {
-            products_avx512(self, integers, steps);
+        if WIDE {
+            // SAFETY: a value of this type that is wide exists only where AVX-512 F and BW do.
+            #[allow(unsafe_code)]
+            unsafe {
+                products_avx512(self, integers, steps);
+            }
+        } else {
+            integers.products(self, steps);
         }
     }
 }
@@ -173,7 +151,7 @@ impl Kernel for Avx512 {
 /// # Safety
 /// The machine must have AVX-512 F and BW.
 #[target_feature(enable = "avx512f,avx512bw")]
-fn products_avx512(kernel: Avx512, integers: &mut Integers, steps: usize) {
+fn products_avx512<const WIDE: bool>(kernel: Pairs<WIDE>, integers: &mut Integers, steps: usize) {
     integers.products(kernel, steps);
 }
 

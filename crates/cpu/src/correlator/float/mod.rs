@@ -22,9 +22,9 @@ pub(super) fn run<V: VoltageSample>(instructions: InstructionSet, task: &Task<'_
     match instructions {
         InstructionSet::Portable => engine::run(Portable, task, totals),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => engine::run(x86::Fused::checked(), task, totals),
+        InstructionSet::Avx2 => engine::run(x86::Fused::<false>::checked(), task, totals),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 | InstructionSet::Avx512Vnni => engine::run(x86::FusedWide::checked(), task, totals),
+        InstructionSet::Avx512 | InstructionSet::Avx512Vnni => engine::run(x86::Fused::<true>::checked(), task, totals),
         #[cfg(not(target_arch = "x86_64"))]
         _ => engine::run(Portable, task, totals),
     }
@@ -118,8 +118,15 @@ impl Kernel for Portable {
         pack(rows, position, wide, narrow);
     }
 
-    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-        multiply::<false, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
+    fn multiply<const N: usize>(
+        self,
+        wide: &[Wide<f32>],
+        narrow: [&[Narrow<[f32; 2]>]; N],
+        tiles: &mut [Tile<f64>; N],
+    ) {
+        for (tile, narrow) in tiles.iter_mut().zip(narrow) {
+            multiply::<false, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
+        }
     }
 
     fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {

@@ -15,25 +15,15 @@ use crate::correlator::engine::{Kernel, Narrow, Position, Rows, Tile, Wide};
 use crate::correlator::plan::{FLOAT_RUN, GROUP, LANES};
 use crate::correlator::simd::InstructionSet;
 
-/// With AVX2 and FMA. A value exists only where both do.
+/// With AVX2 and FMA in registers of 256 bits or, if they are `WIDE`, of 512, with the same bits. A value exists only
+/// where AVX2 and FMA do, and of wide ones AVX-512 F and DQ.
 #[derive(Clone, Copy)]
-pub(super) struct Fused(());
+pub(super) struct Fused<const WIDE: bool>(());
 
-/// As [`Fused`], with the same bits, in registers of 512 bits. A value exists only where AVX2, FMA and AVX-512 F and DQ
-/// do.
-#[derive(Clone, Copy)]
-pub(super) struct FusedWide(());
-
-impl Fused {
+impl<const WIDE: bool> Fused<WIDE> {
     pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx2.is_available());
-        Self(())
-    }
-}
-
-impl FusedWide {
-    pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx512.is_available());
+        let set = if WIDE { InstructionSet::Avx512 } else { InstructionSet::Avx2 };
+        assert!(set.is_available());
         Self(())
     }
 }
@@ -56,46 +46,6 @@ fn multiply_fused(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Ti
     multiply::<true, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
 }
 
-impl Kernel for Fused {
-    type Voltage = C32;
-    type Lane = f32;
-    type Narrow = [f32; 2];
-    type Sum = f64;
-    type Total = f64;
-    const TIMES: usize = 1;
-
-    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
-        load(from, to);
-    }
-
-    fn pack(
-        self,
-        rows: &Rows<C32>,
-        position: Position,
-        wide: &mut [Wide<f32>],
-        narrow: &mut [Narrow<[f32; 2]>],
-        _bias: &mut [[i32; 2]],
-    ) {
-        // SAFETY: a value of this type exists only where AVX2 and FMA do.
-        #[allow(unsafe_code)]
-        unsafe {
-            pack_fused(rows, position, wide, narrow);
-        }
-    }
-
-    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-        // SAFETY: a value of this type exists only where AVX2 and FMA do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_fused(wide, narrow, tile);
-        }
-    }
-
-    fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
-        *total += Complex::new(re, im);
-    }
-}
-
 /// A register's numbers.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -108,6 +58,7 @@ struct Aligned([[f32; LANES]; 2]);
 /// The machine must have AVX-512 F and DQ.
 #[target_feature(enable = "avx512f,avx512dq")]
 fn multiply_wide<const N: usize>(wide: &[Wide<f32>], narrow: [&[Narrow<[f32; 2]>]; N], tiles: &mut [Tile<f64>; N]) {
+    const { assert!(N == 1 || N == 2) }
     let (plus, minus) = (0.0, -0.0);
     let signs = _mm512_setr_ps(
         plus, plus, plus, plus, plus, plus, plus, plus, minus, minus, minus, minus, minus, minus, minus, minus,
@@ -147,7 +98,7 @@ fn multiply_wide<const N: usize>(wide: &[Wide<f32>], narrow: [&[Narrow<[f32; 2]>
     }
 }
 
-impl Kernel for FusedWide {
+impl<const WIDE: bool> Kernel for Fused<WIDE> {
     type Voltage = C32;
     type Lane = f32;
     type Narrow = [f32; 2];
@@ -174,19 +125,20 @@ impl Kernel for FusedWide {
         }
     }
 
-    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-        // SAFETY: a value of this type exists only where AVX-512 F and DQ do.
+    fn multiply<const N: usize>(
+        self,
+        wide: &[Wide<f32>],
+        narrow: [&[Narrow<[f32; 2]>]; N],
+        tiles: &mut [Tile<f64>; N],
+    ) {
+        // SAFETY: a value of this type exists only where AVX2 and FMA do, and if it is wide AVX-512 F and DQ.
         #[allow(unsafe_code)]
         unsafe {
-            multiply_wide(wide, [narrow], std::array::from_mut(tile));
-        }
-    }
-
-    fn multiply_two(self, wide: &[Wide<f32>], narrow: [&[Narrow<[f32; 2]>]; 2], tiles: &mut [Tile<f64>; 2]) {
-        // SAFETY: a value of this type exists only where AVX-512 F and DQ do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_wide(wide, narrow, tiles);
+            if WIDE {
+                multiply_wide(wide, narrow, tiles);
+            } else {
+                tiles.iter_mut().zip(narrow).for_each(|(tile, narrow)| multiply_fused(wide, narrow, tile));
+            }
         }
     }
 

@@ -26,9 +26,9 @@ pub(super) fn run<V: VoltageSample>(instructions: InstructionSet, task: &Task<'_
     match instructions {
         InstructionSet::Portable => engine::run(Portable, task, totals),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => engine::run(Avx2::checked(), task, totals),
+        InstructionSet::Avx2 => engine::run(Pairs::<false>::checked(), task, totals),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => engine::run(Avx512::checked(), task, totals),
+        InstructionSet::Avx512 => engine::run(Pairs::<true>::checked(), task, totals),
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx512Vnni => engine::run(Vnni::checked(), task, totals),
         #[cfg(not(target_arch = "x86_64"))]
@@ -91,8 +91,15 @@ impl Kernel for Portable {
         }
     }
 
-    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<i32>) {
-        multiply::<false, i32>(wide, narrow, tile, |total, sum| total + sum as i32);
+    fn multiply<const N: usize>(
+        self,
+        wide: &[Wide<f32>],
+        narrow: [&[Narrow<[f32; 2]>]; N],
+        tiles: &mut [Tile<i32>; N],
+    ) {
+        for (tile, narrow) in tiles.iter_mut().zip(narrow) {
+            multiply::<false, i32>(wide, narrow, tile, |total, sum| total + sum as i32);
+        }
     }
 
     fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
@@ -103,4 +110,4 @@ impl Kernel for Portable {
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
-use x86::{Avx2, Avx512, Vnni};
+use x86::{Pairs, Vnni};

@@ -15,28 +15,19 @@ use crate::correlator::plan::{GROUP, LANES};
 use crate::correlator::simd::InstructionSet;
 use crate::vnni::dot_bytes;
 
-/// 16-bit pairs with `vpmaddwd`. A value exists only where AVX2 does.
+/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where AVX2
+/// does, and of wide ones AVX-512 F and BW.
 #[derive(Clone, Copy)]
-pub(super) struct Avx2(());
-
-/// As [`Avx2`], in registers of 512 bits. A value exists only where AVX2 and AVX-512 F and BW do.
-#[derive(Clone, Copy)]
-pub(super) struct Avx512(());
+pub(super) struct Pairs<const WIDE: bool>(());
 
 /// 8-bit quadruples with `vpdpbusd`. A value exists only where AVX2 and AVX-512 VNNI with 256-bit registers do.
 #[derive(Clone, Copy)]
 pub(super) struct Vnni(());
 
-impl Avx2 {
+impl<const WIDE: bool> Pairs<WIDE> {
     pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx2.is_available());
-        Self(())
-    }
-}
-
-impl Avx512 {
-    pub(super) fn checked() -> Self {
-        assert!(InstructionSet::Avx512.is_available());
+        let set = if WIDE { InstructionSet::Avx512 } else { InstructionSet::Avx2 };
+        assert!(set.is_available());
         Self(())
     }
 }
@@ -79,6 +70,7 @@ fn multiply_avx2(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32
 /// The machine must have AVX-512 F and BW.
 #[target_feature(enable = "avx512f,avx512bw")]
 fn multiply_avx512<const N: usize>(wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; N], tiles: &mut [Tile<i32>; N]) {
+    const { assert!(N == 1 || N == 2) }
     let mut sums = [[_mm512_setzero_si512(); GROUP]; N];
     for (sums, tile) in sums.iter_mut().zip(&*tiles) {
         for (sums, from) in sums.iter_mut().zip(&tile.0) {
@@ -131,7 +123,7 @@ fn pack_avx2(rows: &Rows<C8>, position: Position, wide: &mut [Wide<u32>], narrow
     }
 }
 
-impl Kernel for Avx2 {
+impl<const WIDE: bool> Kernel for Pairs<WIDE> {
     type Voltage = C8;
     type Lane = u32;
     type Narrow = u32;
@@ -158,59 +150,15 @@ impl Kernel for Avx2 {
         }
     }
 
-    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
-        // SAFETY: a value of this type exists only where AVX2 does.
+    fn multiply<const N: usize>(self, wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; N], tiles: &mut [Tile<i32>; N]) {
+        // SAFETY: a value of this type exists only where AVX2 does, and if it is wide AVX-512 F and BW.
         #[allow(unsafe_code)]
         unsafe {
-            multiply_avx2(wide, narrow, tile);
-        }
-    }
-
-    fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
-        add(total, re, im, bias);
-    }
-}
-
-impl Kernel for Avx512 {
-    type Voltage = C8;
-    type Lane = u32;
-    type Narrow = u32;
-    type Sum = i32;
-    type Total = i64;
-    const TIMES: usize = 1;
-
-    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C8]) {
-        load(from, to);
-    }
-
-    fn pack(
-        self,
-        rows: &Rows<C8>,
-        position: Position,
-        wide: &mut [Wide<u32>],
-        narrow: &mut [Narrow<u32>],
-        _bias: &mut [[i32; 2]],
-    ) {
-        // SAFETY: a value of this type exists only where AVX2 does.
-        #[allow(unsafe_code)]
-        unsafe {
-            pack_avx2(rows, position, wide, narrow);
-        }
-    }
-
-    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
-        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_avx512(wide, [narrow], std::array::from_mut(tile));
-        }
-    }
-
-    fn multiply_two(self, wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; 2], tiles: &mut [Tile<i32>; 2]) {
-        // SAFETY: a value of this type exists only where AVX-512 F and BW do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_avx512(wide, narrow, tiles);
+            if WIDE {
+                multiply_avx512(wide, narrow, tiles);
+            } else {
+                tiles.iter_mut().zip(narrow).for_each(|(tile, narrow)| multiply_avx2(wide, narrow, tile));
+            }
         }
     }
 
@@ -296,11 +244,13 @@ impl Kernel for Vnni {
         }
     }
 
-    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
-        // SAFETY: a value of this type exists only where AVX2 and AVX-512 VNNI with VL do.
-        #[allow(unsafe_code)]
-        unsafe {
-            multiply_vnni(wide, narrow, tile);
+    fn multiply<const N: usize>(self, wide: &[Wide<u32>], narrow: [&[Narrow<u32>]; N], tiles: &mut [Tile<i32>; N]) {
+        for (tile, narrow) in tiles.iter_mut().zip(narrow) {
+            // SAFETY: a value of this type exists only where AVX2 and AVX-512 VNNI with VL do.
+            #[allow(unsafe_code)]
+            unsafe {
+                multiply_vnni(wide, narrow, tile);
+            }
         }
     }
 
