@@ -9,8 +9,8 @@ use super::{GROUP, Integers, Kernel, PANELS, Tile, WeightBits, Words};
 use crate::correlator::InstructionSet;
 use crate::vnni::dot_bytes;
 
-/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where AVX2
-/// does, and of wide ones AVX-512 F and BW.
+/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where
+/// AVX2 does, and of wide ones AVX-512 F and BW.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pairs<const WIDE: bool>(());
 

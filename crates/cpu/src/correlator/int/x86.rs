@@ -15,8 +15,8 @@ use crate::correlator::plan::{GROUP, LANES};
 use crate::correlator::simd::InstructionSet;
 use crate::vnni::dot_bytes;
 
-/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where AVX2
-/// does, and of wide ones AVX-512 F and BW.
+/// 16-bit pairs with `vpmaddwd`, in registers of 256 bits or, if they are `WIDE`, of 512. A value exists only where
+/// AVX2 does, and of wide ones AVX-512 F and BW.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<const WIDE: bool>(());
 
