@@ -159,7 +159,11 @@ const LINES: &[Wanted] = &[
     on_cpu("correlate", "64 stations, 64 channels, 8-bit", "correlate"),
     on_cpu("channelize", "4096 channels, 16 taps", "channelize"),
     on_cpu("down-convert", "decimation 8, 128 taps", "down_convert"),
-    on_cpu("beamform", "64 beams of 128 inputs", "beamform"),
+    Wanted {
+        variant: &["=cpu, 2 threads"],
+        params: &[("beams", 64), ("inputs", 128)],
+        ..on_cpu("beamform", "64 beams of 128 inputs", "beamform")
+    },
 ];
 
 impl Wanted {
