@@ -41,6 +41,14 @@ struct Case {
     chunk: usize,
 }
 
+impl Case {
+    /// 8-bit weights, no dither, a chunk of the usual size, and the kernels that the device has.
+    fn int8(inputs: usize, beams: usize, channels: usize) -> Self {
+        let precision = WeightPrecision::Int8;
+        Self { inputs, beams, channels, precision, dither: false, mma: false, chunk: CHUNK_BYTES }
+    }
+}
+
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     use WeightPrecision::{Float16, Int8, Int16};
     if !bench.wants(NAME) {
@@ -48,15 +56,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     let source = Source::bytes(&bench.stream)?;
     for (inputs, channels) in [(128, 256), (256, 128), (512, 64), (1024, 64)] {
-        let of = |beams, precision| Case {
-            inputs,
-            beams,
-            channels,
-            precision,
-            dither: false,
-            mma: false,
-            chunk: CHUNK_BYTES,
-        };
+        let of = |beams, precision| Case { precision, ..Case::int8(inputs, beams, channels) };
         for beams in [4, 16, 64, 256, 1024] {
             case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int8), "i8")?;
         }
@@ -74,14 +74,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         }
     }
     for beams in [16, 64, 256, 1024] {
-        let of =
-            Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true, chunk: CHUNK_BYTES };
+        let of = Case { mma: true, ..Case::int8(512, beams, 64) };
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
     }
     for beams in [256, 1024] {
-        let of =
-            Case { inputs: 64, beams, channels: 256, precision: Int8, dither: false, mma: false, chunk: CHUNK_BYTES };
-        case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
+        case::<Complex<i8>>(bench, ceilings, &source, Case::int8(64, beams, 256), "i8")?;
     }
     for (inputs, beams) in [(128, 256), (128, 1024), (512, 64), (512, 256), (512, 1024)] {
         detected(bench, ceilings, &source, [inputs, beams], false)?;
@@ -94,7 +91,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     // MeerKAT: 80 antennas of two polarisations, four beams of two.
     for chunk in [CHUNK_BYTES, LONG_BYTES] {
-        let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false, chunk };
+        let of = Case { dither: true, chunk, ..Case::int8(160, 8, 256) };
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
     }
     Ok(())
@@ -107,11 +104,11 @@ fn case<O: TiedArrayOutput + Number>(
     case: Case,
     output: &str,
 ) -> Result<(), End> {
-    let Case { inputs, beams, channels, precision, dither, mma, chunk: bytes } = case;
+    let Case { inputs, beams, channels, precision, dither, mma, chunk } = case;
     let dithered = if dither { ", dither" } else { "" };
     let older = if mma { ", kernels of 8.0" } else { "" };
     let variant = format!("{precision}, 8 bits to {output}{dithered}{older}");
-    let fit = (bytes / (2 * inputs)).min(MOST_BEAM_BYTES / (beams * size_of::<O>())) / channels;
+    let fit = (chunk / (2 * inputs)).min(MOST_BEAM_BYTES / (beams * size_of::<O>())) / channels;
     let times = (fit / 128 * 128).max(128);
     let (each, formed) = (channels * times * inputs, channels * times * beams);
     let moved = 2 * each + formed * size_of::<O>();
@@ -133,14 +130,14 @@ fn case<O: TiedArrayOutput + Number>(
     let set = if mma { set.with_mma() } else { set };
     let backend = Backend::on(bench.device.clone());
     let mut former = BeamformerStream::<Complex<i8>, _>::new(&backend, set, arrays).map_err(End::failed)?.on(&stream);
-    let chunk = |run: usize| {
+    let rows = |run: usize| {
         let at = run % count * each;
         let array = DeviceArray::from(samples.slice(at..at + each)?).written_on(&stream);
         Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)
     };
-    let first = former.push(&chunk(0)?).map_err(End::failed)?;
+    let first = former.push(&rows(0)?).map_err(End::failed)?;
     let check = check(&former, case, times, samples.slice(..each)?.to_vec(&stream)?, first)?;
-    let mut push = |run: usize| former.push(&chunk(run)?).map(drop).map_err(End::failed);
+    let mut push = |run: usize| former.push(&rows(run)?).map(drop).map_err(End::failed);
     let timing = bench.time(&mut push)?;
     let asked = variant == ENERGY_OF.0 && inputs == ENERGY_OF.1 && ENERGY_OF.2.contains(&beams);
     let joules = if asked { bench.energy(&timing, &mut push)? } else { None };
